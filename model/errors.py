@@ -1,0 +1,19 @@
+"""The errors a user can cause, each one sentence long."""
+
+from __future__ import annotations
+
+
+class CutjointError(Exception):
+    """Anything the user can put right; the command line prints it without a traceback."""
+
+
+class DescriptionError(CutjointError):
+    """A mechanism that is not described well: the message names the place and the fix."""
+
+
+class AssemblyError(CutjointError):
+    """Loops that can't be closed: the message names the loop and how far it stays open."""
+
+
+class SimulationError(CutjointError):
+    """A simulation asked for something it can't do, such as a step of negative length."""
