@@ -1,0 +1,1 @@
+"""Descriptions of the mechanisms that come with cutjoint."""

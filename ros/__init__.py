@@ -1,0 +1,1 @@
+"""Mechanisms as ROS 2 nodes; holds no physics."""
