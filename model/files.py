@@ -1,0 +1,50 @@
+"""Writing files so that a reader finds the old file or the whole new one, never a part."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import CutjointError
+
+
+def check_writable(path: str | os.PathLike[str]) -> Path:
+    """The path, once it is sure that a file can be put there; long work asks before it starts."""
+    path = Path(path)
+    folder = path.parent
+    if path.is_dir():
+        raise CutjointError(f"can't write '{path}': it is a folder; give the name of a file in it")
+    if not folder.is_dir():
+        raise CutjointError(f"can't write '{path}': there is no folder '{folder}'; create it first")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise CutjointError(f"can't write '{path}': permission denied; choose another place")
+    return path
+
+
+@contextmanager
+def write_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path to write to; it becomes `path` when the block ends well, and vanishes otherwise.
+
+    The temporary file lies in the same folder, since only there renaming is atomic, and has
+    the same ending, since some writers choose their format by it. A path that is no regular
+    file, such as /dev/stdout or a pipe, is written directly.
+    """
+    path = check_writable(path)
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    target = path.resolve()  # keep a link a link
+    temporary = target.with_name(f".{target.stem}-{uuid.uuid4().hex[:8]}{target.suffix}")
+    try:
+        yield temporary
+        if target.exists():
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
+    except OSError as error:
+        raise CutjointError(f"can't write '{path}': {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
