@@ -18,6 +18,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from types import FrameType
 from typing import Any
 
@@ -50,7 +51,9 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     old_handler = _terminate_cleanly()
     try:
-        code = _dispatch(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            code = _dispatch(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -155,6 +158,10 @@ def _fail(message: str, code: int) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     print(f"cutjoint: {' '.join(message.split())}", file=sys.stderr)
     return code
+
+
+def _warn(message: Warning | str, *_: Any) -> None:
+    print(f"cutjoint: {message}", file=sys.stderr)
 
 
 def _terminate_cleanly() -> Any:
