@@ -8,8 +8,11 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 from .errors import CutjointError
+
+FORMATS = ("png", "svg", "pdf")  # of pictures
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
@@ -25,22 +28,33 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     return path
 
 
-@contextmanager
-def write_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a path to write to; it becomes `path` when the block ends well, and vanishes otherwise.
+def picture_format(path: str | os.PathLike[str]) -> str:
+    """The format that the ending of a file names, or an error that lists them."""
+    ending = Path(path).suffix.lower().removeprefix(".")
+    if ending not in FORMATS:
+        raise CutjointError(f"can't draw '{path}': the name must end in {', '.join(FORMATS)}")
+    return ending
 
-    The temporary file lies in the same folder, since only there renaming is atomic, and has
-    the same ending, since some writers choose their format by it. A path that is no regular
-    file, such as /dev/stdout or a pipe, is written directly.
+
+@contextmanager
+def write_atomically(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+    """Yield an open file ("w" text in UTF-8, "wb" bytes) that becomes `path` when the block ends well.
+
+    If it does not, or the disk is full, `path` stays as it was and nothing else remains. The
+    file is written beside `path`, since only there renaming is atomic. A path that is no
+    regular file, such as /dev/stdout or a pipe, is written directly.
     """
     path = check_writable(path)
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     if path.exists() and not path.is_file():
-        yield path
+        with path.open(mode, **text) as file:
+            yield file
         return
     target = path.resolve()  # keep a link a link
-    temporary = target.with_name(f".{target.stem}-{uuid.uuid4().hex[:8]}{target.suffix}")
+    temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex[:8]}")
     try:
-        yield temporary
+        with temporary.open(mode, **text) as file:
+            yield file
         if target.exists():
             shutil.copymode(target, temporary)
         temporary.replace(target)

@@ -19,7 +19,7 @@ from matplotlib.patches import Patch, Polygon
 from scipy.spatial import ConvexHull, QhullError
 
 from .description import GROUND, Joint, Mechanism, Strut
-from .files import write_atomically
+from .plot import save_figure
 from .sketch import Pose, View, at, body_points, choose_view, family, joint_frame, strut_ends
 
 COLOURS = ("#4878b0", "#5b9e5f", "#9a6fb0", "#3f9ca3", "#8c6d4f", "#c28aa8", "#7f8a3a", "#6b7a8f")
@@ -41,9 +41,7 @@ def save_picture(
     path: str | os.PathLike[str], mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] = ()
 ) -> None:
     """Draw and write to a file; its ending (png, svg, pdf) chooses the format."""
-    figure = draw(mechanism, poses, cuts)
-    with write_atomically(path) as temporary:
-        figure.savefig(temporary, bbox_inches="tight")
+    save_figure(path, draw(mechanism, poses, cuts), tight=True)
 
 
 def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] = ()) -> Figure:
