@@ -1,1 +1,1 @@
-"""Descriptions of the mechanisms that come with cutjoint."""
+"""The mechanisms that ship with Cutjoint, one description file each."""
