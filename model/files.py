@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
 
 from .errors import CutjointError
 
@@ -37,24 +36,21 @@ def picture_format(path: str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def write_atomically(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
-    """Yield an open file ("w" text in UTF-8, "wb" bytes) that becomes `path` when the block ends well.
+def write_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path to write to; what is there becomes `path` when the block ends well.
 
     If it does not, or the disk is full, `path` stays as it was and nothing else remains. The
-    file is written beside `path`, since only there renaming is atomic. A path that is no
-    regular file, such as /dev/stdout or a pipe, is written directly.
+    yielded path lies in the same folder, since only there renaming is atomic, and has the same
+    ending. A path that is no regular file, such as /dev/stdout or a pipe, is yielded as it is.
     """
     path = check_writable(path)
-    text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     if path.exists() and not path.is_file():
-        with path.open(mode, **text) as file:
-            yield file
+        yield path
         return
     target = path.resolve()  # keep a link a link
-    temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex[:8]}")
+    temporary = target.with_name(f".{target.stem}-{uuid.uuid4().hex[:8]}{target.suffix}")
     try:
-        with temporary.open(mode, **text) as file:
-            yield file
+        yield temporary
         if target.exists():
             shutil.copymode(target, temporary)
         temporary.replace(target)

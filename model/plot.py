@@ -30,8 +30,8 @@ def save_plot(
 
 def save_figure(path: str | os.PathLike[str], figure: Figure, tight: bool = False) -> None:
     """Write a figure in the format its file's ending names."""
-    with write_atomically(path, "wb") as file:
-        figure.savefig(file, format=picture_format(path), bbox_inches="tight" if tight else None)
+    with write_atomically(path) as temporary:
+        figure.savefig(temporary, format=picture_format(path), bbox_inches="tight" if tight else None)
 
 
 def draw_plot(

@@ -14,8 +14,9 @@ def test_a_finished_file_replaces_the_old_one_and_keeps_its_rights(tmp_path: Pat
     path = tmp_path / "a.csv"
     path.write_text("old")
     path.chmod(0o640)
-    with write_atomically(path) as file:
-        file.write("new·")
+    with write_atomically(path) as temporary:
+        temporary.write_text("new·", encoding="utf-8")
+        assert temporary.suffix == ".csv"
         assert path.read_text() == "old"
     assert path.read_text(encoding="utf-8") == "new·"
     assert path.stat().st_mode & 0o777 == 0o640
@@ -26,8 +27,8 @@ def test_a_finished_file_replaces_the_old_one_and_keeps_its_rights(tmp_path: Pat
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, failure: type[BaseException]) -> None:
     path = tmp_path / "a.csv"
     path.write_text("old")
-    with pytest.raises(failure), write_atomically(path, "wb") as file:
-        file.write(b"half")
+    with pytest.raises(failure), write_atomically(path) as temporary:
+        temporary.write_text("half")
         raise failure
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.csv"]
@@ -37,15 +38,15 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     target, link = tmp_path / "real" / "a.csv", tmp_path / "link.csv"
     link.symlink_to(target)
-    with write_atomically(link) as file:
-        file.write("x")
+    with write_atomically(link) as temporary:
+        temporary.write_text("x")
     assert link.is_symlink() and target.read_text() == "x"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
 def test_what_is_no_regular_file_is_written_directly() -> None:
-    with pytest.raises(OSError, match="No space"), write_atomically("/dev/full") as file:
-        file.write("x")
+    with pytest.raises(OSError, match="No space"), write_atomically("/dev/full") as direct:
+        direct.write_text("x")
     assert Path("/dev/full").is_char_device()
 
 
