@@ -13,6 +13,8 @@ import numpy as np
 
 from .errors import CutjointError
 
+MOST_NAMES = 12  # listed in an error
+
 
 def add_mechanism(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("mechanism", metavar="MECHANISM", help="name of an example, or a description file")
@@ -67,8 +69,8 @@ def check_name(name: str, known: Sequence[str], option: str, what: str) -> str:
     if name in known:
         return name
     near = difflib.get_close_matches(name, known, n=1)
-    names = ", ".join(known) if known else "none"
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {names}"
+    names = ", ".join(known[:MOST_NAMES]) + (", ..." if len(known) > MOST_NAMES else "")
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {names or 'none'}"
     raise CutjointError(f"{option}: there is no {what} '{name}'; {hint}")
 
 
