@@ -17,8 +17,8 @@ _FRAME_FIELDS = {"position": "at", "orientation": "orientation"}
 def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
     """Write the mechanism to `path`, in body axes; a reader never finds half a file there."""
     text = write(mechanism)
-    with write_atomically(path) as file:
-        file.write(text)
+    with write_atomically(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def write(mechanism: Mechanism) -> str:
