@@ -1,0 +1,162 @@
+"""Run traced functions: at once in CasADi's virtual machine, faster as compiled C.
+
+Compiled libraries are kept in the user's cache folder under a hash of their source, the
+compiler and its flags. The folder is created for the user alone and refused if
+anyone else could write to it, because what lies there is loaded and executed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from .errors import CutjointError
+
+FLAGS = ("-O2", "-march=native", "-fno-math-errno", "-fPIC", "-shared")
+TIMEOUT = 600  # seconds for one compilation
+
+
+class Kernel:
+    """A traced function with its argument and result arrays, ready to be called many times.
+
+    `kernel(q, v, ...)` returns fresh arrays. For tight loops fill `kernel.arguments` in
+    place, call `kernel.evaluate()` and read `kernel.results`: nothing is allocated.
+    """
+
+    def __init__(self, function: ca.Function, compiled: bool):
+        self.function = function
+        self.compiled = compiled
+        self.arguments = [np.zeros(function.size_in(k)).squeeze(axis=1) if function.size2_in(k) == 1
+                          else np.zeros(function.size_in(k), order="F") for k in range(function.n_in())]
+        self.results = [np.zeros(function.size_out(k)).squeeze(axis=1) if function.size2_out(k) == 1
+                        else np.zeros(function.size_out(k), order="F") for k in range(function.n_out())]
+        self._buffer, self.evaluate = function.buffer()
+        for k, array in enumerate(self.arguments):
+            self._buffer.set_arg(k, memoryview(_flat(array)))
+        for k, array in enumerate(self.results):
+            self._buffer.set_res(k, memoryview(_flat(array)))
+
+    def __call__(self, *values: Any) -> Any:
+        for array, value in zip(self.arguments, values, strict=True):
+            array[...] = value
+        self.evaluate()
+        if len(self.results) == 1:
+            return self.results[0].copy()
+        return [array.copy() for array in self.results]
+
+
+def _flat(array: np.ndarray) -> np.ndarray:
+    """The same memory as one row of numbers, in CasADi's column order."""
+    return array.reshape(-1, order="F")
+
+
+def kernel(function: ca.Function, compile: bool | None = None) -> Kernel:
+    """A callable for a traced function.
+
+    compile None: compiled where a C compiler is found; True: or an error; False: never.
+    """
+    if compile is False:
+        return Kernel(function, False)
+    compiler = find_compiler()
+    if compiler is None:
+        if compile:
+            raise CutjointError("no C compiler found; install gcc or clang, set CC, or pass compile=False")
+        return Kernel(function, False)
+    try:
+        return Kernel(ca.external(function.name(), str(build(function, compiler))), True)
+    except (OSError, subprocess.SubprocessError, RuntimeError) as problem:
+        if compile:
+            raise CutjointError(f"the C compiler '{compiler}' failed: {_first_line(problem)}") from problem
+        warnings.warn(
+            f"the C compiler '{compiler}' failed ({_first_line(problem)}); running in the slower virtual machine",
+            stacklevel=2,
+        )
+        return Kernel(function, False)
+
+
+def find_compiler() -> str | None:
+    """The C compiler: $CC, or the first of cc, gcc, clang on the path; None if CUTJOINT_COMPILE=0."""
+    if os.environ.get("CUTJOINT_COMPILE") == "0":
+        return None
+    for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
+        if name and shutil.which(name):
+            return name
+    return None
+
+
+def build(function: ca.Function, compiler: str) -> Path:
+    """Path of the shared library of a function, compiled now or found in the cache."""
+    with tempfile.TemporaryDirectory(prefix="cutjoint-") as folder:
+        source = Path(folder) / "kernel.c"
+        generator = ca.CodeGenerator("kernel.c", {"with_header": False})
+        generator.add(function)
+        source.write_text(generator.dump())
+        target = cache_folder() / f"{_key(source, compiler)}.so"
+        if target.exists():
+            return target
+        made = Path(folder) / "kernel.so"
+        run = subprocess.run(
+            [compiler, *FLAGS, "-o", str(made), str(source), "-lm"],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+        if run.returncode != 0:
+            raise RuntimeError(run.stderr.strip() or f"exit code {run.returncode}")
+        # A rename within the folder is atomic: no half-written library is ever loaded.
+        handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+        os.close(handle)
+        try:
+            shutil.copyfile(made, temporary)
+            os.chmod(temporary, 0o600)
+            os.replace(temporary, target)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+        return target
+
+
+def cache_folder() -> Path:
+    """The user's own folder for compiled libraries, refused if others can write to it."""
+    base = os.environ.get("CUTJOINT_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "cutjoint"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    status = folder.stat()
+    mine = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    if not mine or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise CutjointError(
+            f"others can write to the cache folder {folder}; run 'chmod 700 {folder}' or set CUTJOINT_CACHE"
+        )
+    return folder
+
+
+def _key(source: Path, compiler: str) -> str:
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    text = "\0".join([source.read_text(), version.stdout, *FLAGS, platform.machine(), _processor()])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _processor() -> str:
+    """Code for the native processor must not be found by another one that shares the home folder."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next((line for line in lines if line.startswith(("flags", "Features"))), platform.processor())
+    return platform.processor()
+
+
+def _first_line(problem: BaseException) -> str:
+    lines = str(problem).strip().splitlines()
+    return lines[0][:200] if lines else type(problem).__name__

@@ -1,0 +1,154 @@
+"""Newton-Euler, composite rigid body and articulated body recursions over a tree.
+
+Paper 004, A.3, with ad*_V where 4.3 and A.3 print ad*_V̇, and Ad*_{f⁻¹} where 4.3 prints
+Ad*_f. M(q) v̇ = τ + F(q, v), and τ_NE(q, v, v̇) = M v̇ − F.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+
+from .description import GROUND
+from .kinematics import Model, Motion, body_in_link, motion, subspace
+from .spatial import Inertia, ad, ad_dual, add, body_inertia, shift, times, to_child, to_parent, vector
+
+Wrenches = Mapping[int, Any]  # link -> wrench on it from outside, in its frame
+
+
+def inertias(model: Model) -> list[Inertia | None]:
+    """Inertia of each link in its frame; None for the massless links within a joint."""
+    result: list[Inertia | None] = [None] * len(model.tree.links)
+    for body in model.mechanism.bodies:
+        if body.name != GROUND:
+            result[model.tree.holder[body.name]] = shift(body_in_link(model, body.name), body_inertia(body))
+    return result
+
+
+def armature(model: Model) -> Any:
+    """Rotor inertia seen at each speed, nv."""
+    J = ca.SX.zeros(model.tree.nv, 1)
+    for name, v in model.tree.v.items():
+        values = model.mechanism.joint(name).armature
+        for k, value in enumerate(values if not isinstance(values, ca.SX) else ca.vertsplit(values)):
+            J[v.start + k] = value
+    return J
+
+
+def joint_wrenches(model: Model, move: Motion, outside: Wrenches) -> list[Any]:
+    """Inward recursion: the wrench F_i that reaches link i through its joint, in frame {i}.
+
+    F_i = Σ_children Ad*_{f⁻¹} F_k + I_i V̇_i − ad*_V I_i V_i − (wrenches from outside).
+    """
+    F: list[Any] = []
+    for i, I in enumerate(inertias(model)):  # noqa: E741
+        V, dV = move.V[i], move.dV[i]
+        Fi = ca.SX.zeros(6, 1) if I is None else times(I, dV) - ad_dual(V, times(I, V))
+        F.append(Fi - outside[i] if i in outside else Fi)
+    for i in reversed(range(len(F))):
+        parent = model.tree.links[i].parent
+        if parent >= 0:
+            F[parent] = F[parent] + to_parent(move.f[i], F[i])
+    return F
+
+
+def onto_joints(model: Model, F: list[Any], dv: Any = None) -> Any:
+    """τ_i = S_iᵀ F_i, and the rotors' share J·v̇ where accelerations are given."""
+    tau = ca.SX.zeros(model.tree.nv, 1)
+    for link, Fi in zip(model.tree.links, F, strict=True):
+        if link.move:
+            tau[link.v] = subspace(link, model.mechanism.joint(link.joint)).T @ Fi
+    return tau if dv is None else tau + armature(model) * dv
+
+
+def newton_euler(model: Model, q: Any, v: Any, dv: Any, outside: Wrenches | None = None) -> Any:
+    """τ_NE(q, v, v̇) = M v̇ − F: the generalized forces that a motion needs, nv."""
+    move = motion(model, q, v, dv)
+    return onto_joints(model, joint_wrenches(model, move, outside or {}), dv)
+
+
+def mass_matrix(model: Model, f: Any) -> Any:
+    """Composite rigid body algorithm: M(q), nv × nv, with structural zeros between branches."""
+    tree = model.tree
+    composite = inertias(model)
+    M = ca.SX(tree.nv, tree.nv)
+    rotor = armature(model)
+    for i in reversed(range(len(tree.links))):
+        link, I = tree.links[i], composite[i]  # noqa: E741
+        if I is None:
+            raise AssertionError("a massless link with nothing behind it")
+        if link.move:
+            S = subspace(link, model.mechanism.joint(link.joint))
+            F = [times(I, ca.densify(S[:, k])) for k in range(S.shape[1])]
+            _fill(M, link.v, link.v, S, F)
+            for k in range(link.v.start, link.v.stop):
+                M[k, k] += rotor[k]
+            at, j = i, link.parent
+            while j >= 0:
+                F = [to_parent(f[at], column) for column in F]
+                other = tree.links[j]
+                if other.move:
+                    _fill(M, other.v, link.v, subspace(other, model.mechanism.joint(other.joint)), F)
+                at, j = j, other.parent
+        if link.parent >= 0:
+            shifted = shift(f[i], I)
+            held = composite[link.parent]
+            composite[link.parent] = shifted if held is None else add(held, shifted)
+    return M
+
+
+def _fill(M: Any, rows: slice, cols: slice, S: Any, F: list[Any]) -> None:
+    for a in range(S.shape[1]):
+        for b, column in enumerate(F):
+            M[rows.start + a, cols.start + b] = M[cols.start + b, rows.start + a] = ca.dot(S[:, a], column)
+
+
+def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches | None = None) -> Any:
+    """Articulated body algorithm: v̇ of the open tree under generalized forces τ, nv.
+
+    Linear in the number of links; here the second, independent road to M⁻¹(τ + F).
+    """
+    tree, outside = model.tree, outside or {}
+    move = motion(model, q, v)
+    rotor = armature(model)
+    bare = inertias(model)
+    I = [_matrix(b) for b in bare]  # noqa: E741
+    S = [subspace(link, model.mechanism.joint(link.joint)) for link in tree.links]
+    a, b = [], []
+    for i, link in enumerate(tree.links):
+        a.append(-ad(ca.densify(S[i] @ v[link.v]), move.V[i]))
+        momentum = ca.SX.zeros(6, 1) if bare[i] is None else times(bare[i], move.V[i])
+        force = -ad_dual(move.V[i], momentum)
+        b.append(force - outside[i] if i in outside else force)
+    D, U, u = {}, {}, {}
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        Ia, z = I[i], I[i] @ a[i] + b[i]
+        if link.move:
+            U[i] = I[i] @ S[i]
+            D[i] = S[i].T @ U[i] + ca.diag(rotor[link.v])
+            u[i] = tau[link.v] - S[i].T @ z
+            Ia = I[i] - U[i] @ ca.solve(D[i], U[i].T)
+            z = z + U[i] @ ca.solve(D[i], u[i])
+        if link.parent >= 0:
+            X = ca.horzcat(*(to_child(move.f[i], ca.SX.eye(6)[:, k]) for k in range(6)))
+            I[link.parent] = I[link.parent] + X.T @ Ia @ X
+            b[link.parent] = b[link.parent] + X.T @ z
+    dv = ca.SX.zeros(tree.nv, 1)
+    world = ca.vertcat(ca.SX.zeros(3, 1), -vector(model.mechanism.gravity))
+    A: list[Any] = []
+    for i, link in enumerate(tree.links):
+        Ai = to_child(move.f[i], A[link.parent] if link.parent >= 0 else world)
+        if link.move:
+            dv[link.v] = ca.solve(D[i], u[i] - U[i].T @ Ai)
+            Ai = Ai + ca.densify(S[i] @ dv[link.v])
+        A.append(Ai + a[i])
+    return dv
+
+
+def _matrix(inertia: Inertia | None) -> Any:
+    if inertia is None:
+        return ca.SX.zeros(6, 6)
+    return ca.horzcat(*(times(inertia, ca.SX.eye(6)[:, k]) for k in range(6)))

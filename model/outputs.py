@@ -1,0 +1,210 @@
+"""Everything that can be read from a mechanism, under one list of structured names.
+
+`joint.<name>.position|velocity|acceleration`, `body.<name>.position|orientation|velocity|
+angular_velocity|acceleration|angular_acceleration`, `reaction.<name>.force|moment`, `input.<name>`,
+`loop.residual`, `energy` and its parts. Vectors are in world axes unless said otherwise. A
+reaction is all that the parent exerts on the child through the joint, motor and springs
+included, at the joint's origin on the child.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+
+from .dynamics import armature, inertias, joint_wrenches
+from .equations import Equations, terms
+from .forces import cut_coordinates, cut_wrenches, push
+from .joints import TYPES
+from .kinematics import (
+    Model,
+    Motion,
+    body_in_link,
+    body_quaternion,
+    frame_in_link,
+    motion,
+    position_rates,
+    quaternions,
+)
+from .loops import Loop, residual
+from .solve import accelerations, constrained
+from .spatial import product, rotation, times, vector
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One output: its structured name, where it stands in the output vector, unit, meaning."""
+
+    name: str
+    where: slice
+    unit: str
+    about: str
+
+    @property
+    def size(self) -> int:
+        return self.where.stop - self.where.start
+
+
+def outputs(eq: Equations) -> tuple[ca.Function, tuple[Variable, ...]]:
+    """(q, v, u, p) → all outputs in one column, and what stands where."""
+    t = terms(eq)
+    dv, lam = accelerations(constrained(t.M, t.G), t.right, t.gamma)
+    move = motion(eq.model, eq.q, eq.v, dv)
+    entries: list[tuple[str, Any, str, str]] = []
+    entries += _joints(eq, t.closed, dv)
+    entries += _bodies(eq.model, move, quaternions(eq.model, eq.q))
+    entries += _reactions(eq, move, t.closed, t.applied, lam)
+    for k, name in enumerate(eq.mechanism.inputs()):
+        entries.append((f"input.{name}", eq.u[k], _input_unit(eq, name), f"input of {name}"))
+    kinetic, potential = energies(eq, move, t.applied.potential)
+    g = residual(eq.model, t.closed)
+    largest = ca.mmax(ca.fabs(g)) if g.numel() else ca.SX(0)
+    entries += [
+        ("loop.residual", largest, "1", "largest entry of the loop residual g(q), metres or radians"),
+        ("energy", kinetic + potential, "J", "kinetic and potential energy"),
+        ("energy_kinetic", kinetic, "J", "kinetic energy"),
+        ("energy_potential", potential, "J", "energy of height, springs and stops"),
+        ("power_supplied", t.applied.supplied, "W", "power of motors, cylinders and loads"),
+        ("power_dissipated", t.applied.dissipated, "W", "power lost in dampers and friction"),
+    ]
+    variables, at = [], 0
+    for name, value, unit, about in entries:
+        size = value.numel()
+        variables.append(Variable(name, slice(at, at + size), unit, about))
+        at += size
+    column = ca.densify(ca.vertcat(*(value for _, value, _, _ in entries)))
+    names = ["q", "v", "u", "p"], ["y"]
+    return ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [column], *names), tuple(variables)
+
+
+def _input_unit(eq: Equations, name: str) -> str:
+    for motor in eq.mechanism.motors:
+        if motor.name == name:
+            return "N.m" if "R" in TYPES[eq.mechanism.joint(motor.joint).type].moves[0] else "N"  # type: ignore[index]
+    return "N"
+
+
+def _joints(eq: Equations, closed: list[Loop], dv: Any) -> list[tuple[str, Any, str, str]]:
+    """Coordinates, speeds and accelerations of all joints, tree and cut, as the user drew them."""
+    result = []
+    found = {loop.joint.name: loop for loop in closed}
+    dq = position_rates(eq.model, eq.q, eq.v)
+    for joint in eq.mechanism.joints:
+        kind = TYPES[joint.type]
+        if not kind.moves:
+            continue
+        if joint.name in eq.tree.q:
+            position = eq.q[eq.tree.q[joint.name]]
+            velocity, acceleration = eq.v[eq.tree.v[joint.name]], dv[eq.tree.v[joint.name]]
+            link = next(x for x in eq.tree.links if x.joint == joint.name)
+            if link.reverse and "Q" in kind.moves:
+                # the engine's ω is the parent's against the child; the user's the other way round
+                R = rotation(position[-4:])
+                turned = R.T @ velocity[-3:]
+                spin = R.T @ acceleration[-3:]
+                k = velocity.numel() - 3
+                velocity = ca.vertcat(velocity[:k], -turned)
+                acceleration = ca.vertcat(acceleration[:k], -spin)
+        elif joint.name in found:
+            position, velocity = cut_coordinates(eq.model, found[joint.name], eq.q)
+            acceleration = ca.jtimes(velocity, eq.q, dq) + ca.jtimes(velocity, eq.v, dv)
+        else:
+            continue  # a free joint in a loop says nothing
+        about = f"{joint.type} joint {joint.name}"
+        units = kind.position_units
+        unit = units[0] if len(set(units)) == 1 else "1"
+        rate = kind.speed_units[0] if len(set(kind.speed_units)) == 1 else "1"
+        result += [
+            (f"joint.{joint.name}.position", position, unit, f"coordinates of {about}"),
+            (f"joint.{joint.name}.velocity", velocity, rate, f"speeds of {about}"),
+            (
+                f"joint.{joint.name}.acceleration",
+                acceleration,
+                "1" if rate == "1" else rate + "2",
+                f"accelerations of {about}",
+            ),
+        ]
+    return result
+
+
+def _bodies(model: Model, move: Motion, turns: list[Any]) -> list[tuple[str, Any, str, str]]:
+    result = []
+    for body in model.mechanism.bodies:
+        link, local = model.tree.holder[body.name], body_in_link(model, body.name)
+        X, V, dV = move.X[link], move.V[link], move.dV[link]
+        w, dw, s = V[:3], dV[:3], local.p
+        v = V[3:] + ca.cross(w, s)
+        dv = dV[3:] + ca.cross(dw, s) + ca.cross(w, v)
+        e = product(turns[link], body_quaternion(model, body.name))
+        name, about = f"body.{body.name}", f"of body {body.name}"
+        result += [
+            (f"{name}.position", X.p + X.R @ s, "m", f"origin {about}"),
+            (f"{name}.orientation", e, "1", f"Euler parameters (w, x, y, z) {about}"),
+            (f"{name}.velocity", X.R @ v, "m/s", f"velocity of the origin {about}"),
+            (f"{name}.angular_velocity", X.R @ w, "rad/s", f"angular velocity {about}"),
+            (
+                f"{name}.acceleration",
+                X.R @ dv + vector(model.mechanism.gravity),
+                "m/s2",
+                f"acceleration of the origin {about}",
+            ),
+            (f"{name}.angular_acceleration", X.R @ dw, "rad/s2", f"angular acceleration {about}"),
+        ]
+    return result
+
+
+def _reactions(eq: Equations, move: Motion, closed: list[Loop], act: Any, lam: Any) -> list[tuple[str, Any, str, str]]:
+    """Reactions of all joints; those of cut joints are −λ on their rows, plus their own forces."""
+    model = eq.model
+    wrenches = dict(act.wrenches)
+    at, seen = 0, {}
+    for loop in closed:
+        count = len(loop.rows)
+        part = {n: ca.SX.zeros(3, 1) for n in ("wi", "ri", "wj", "rj")}
+        for row, value in zip(loop.rows, ca.vertsplit(lam[at : at + count]) if count else [], strict=True):
+            for n in part:
+                part[n] -= value * getattr(row, n)
+        at += count
+        push(wrenches, move, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
+        push(wrenches, move, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
+        own = cut_wrenches(loop, act.at_cuts[loop.joint.name]) if loop.joint.name in act.at_cuts else None
+        force = part["rj"] if own is None else part["rj"] + own["vj"]
+        moment = part["wj"] if own is None else part["wj"] + own["wj"]
+        seen[loop.joint.name] = (force, moment)
+    F = joint_wrenches(model, move, wrenches)
+    for i, link in enumerate(model.tree.links):
+        if not link.last:
+            continue
+        joint = model.mechanism.joint(link.joint)
+        X = move.X[i]
+        force, moment = X.R @ F[i][3:], X.R @ F[i][:3]
+        if link.reverse:
+            # F acts on the joint's parent at its own frame; turn it round and move it to the child
+            index, local = frame_in_link(model, joint.child, joint.on_child)
+            r = local.p if index < 0 else move.X[index].p + move.X[index].R @ local.p
+            force, moment = -force, -(moment + ca.cross(X.p - r, force))
+        seen[joint.name] = (force, moment)
+    result = []
+    for joint in eq.mechanism.joints:
+        if joint.name in seen:
+            force, moment = seen[joint.name]
+            about = f"from {joint.parent} on {joint.child} through {joint.name}"
+            result += [
+                (f"reaction.{joint.name}.force", force, "N", f"force {about}"),
+                (f"reaction.{joint.name}.moment", moment, "N.m", f"moment {about}"),
+            ]
+    return result
+
+
+def energies(eq: Equations, move: Motion, springs: Any) -> tuple[Any, Any]:
+    """Kinetic energy ½ Σ VᵀI V + ½ Σ J v², and potential energy −Σ m g·c plus the springs'."""
+    kinetic = 0.5 * ca.dot(armature(eq.model), eq.v**2)
+    potential = springs
+    gravity = vector(eq.mechanism.gravity)
+    for inertia, X, V in zip(inertias(eq.model), move.X, move.V, strict=True):
+        if inertia is not None:
+            kinetic += 0.5 * ca.dot(V, times(inertia, V))
+            potential -= ca.dot(gravity, inertia.m * X.p + X.R @ inertia.h)
+    return kinetic, potential

@@ -1,0 +1,380 @@
+"""Simulate a mechanism: assemble it, drive it, step it, read it, save and restore it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from . import equations as written
+from . import mobility, parameters, step
+from .assemble import AssemblyReport, close, loop_residuals, require_closed
+from .compile import Kernel, kernel
+from .description import Mechanism
+from .equations import Equations, equations
+from .errors import AssemblyError, SimulationError
+from .integrate import fixed_step, variable_step
+from .loops import row_names
+from .outputs import Variable, outputs
+from .reader import load
+from .start import start_coordinates, start_speeds
+from .trajectory import Trajectory
+
+METHODS = ("fixed", "variable")
+
+
+@dataclass(frozen=True)
+class State:
+    """All that the future depends on, besides the inputs. `work` is the energy put in so far."""
+
+    time: float
+    q: np.ndarray
+    v: np.ndarray
+    work: float = 0.0
+
+
+class Simulation:
+    """A mechanism in motion.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or the name of an example, or the path of a description.
+    gravity : number g for (0, 0, −g), or a vector; the description's own if None.
+    parameters : values for the description's named parameters.
+    compile : None compiles where a C compiler is found, False never does, True insists.
+    start : joint -> coordinates held while the mechanism is first assembled.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism | str,
+        *,
+        gravity: float | Iterable[float] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        compile: bool | None = None,
+        start: Mapping[str, Any] | None = None,
+    ):
+        described = load(mechanism) if isinstance(mechanism, str) else mechanism
+        self.mechanism = described if gravity is None else described.with_gravity(gravity)
+        self._compile = compile
+        self._equations: Equations = equations(self.mechanism)
+        self.tree = self._equations.tree
+        self.inputs = self.mechanism.inputs()
+        self._kernels: dict[str, Kernel] = {}
+        self._variables: tuple[Variable, ...] = ()
+        self._u = np.zeros(len(self.inputs))
+        self._p = parameters_vector(self.mechanism, parameters or {})
+        self._time, self._work = 0.0, 0.0
+        self._q = start_coordinates(self.mechanism, self.tree)
+        self._v = np.zeros(self.tree.nv)
+        self.start_report = self.assemble(start or {})
+        self._generic: tuple[int, np.ndarray] | None = None
+        self._initial = self.state
+
+    # -- state ---------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """A copy of the present state."""
+        return State(self._time, self._q.copy(), self._v.copy(), self._work)
+
+    @state.setter
+    def state(self, state: State) -> None:
+        q, v = np.asarray(state.q, float), np.asarray(state.v, float)
+        if q.shape != (self.tree.nq,) or v.shape != (self.tree.nv,):
+            raise SimulationError(
+                f"a state of '{self.mechanism.name}' has {self.tree.nq} coordinates and {self.tree.nv} speeds, "
+                f"not {q.size} and {v.size}"
+            )
+        if not (np.isfinite(q).all() and np.isfinite(v).all() and math.isfinite(state.time + state.work)):
+            raise SimulationError("a state must be finite; it holds NaN or infinity")
+        self._time, self._work = float(state.time), float(state.work)
+        self._q[:], self._v[:] = q, v
+
+    def save(self) -> tuple[State, np.ndarray]:
+        """State and inputs, to be given to `restore`; nothing of the simulation is shared with it."""
+        return self.state, self._u.copy()
+
+    def restore(self, saved: tuple[State, np.ndarray]) -> None:
+        """Go back to what `save` returned; stepping on gives the same bits as the first time."""
+        state, u = saved
+        self.state = state
+        self._u[:] = u
+
+    def reset(self) -> None:
+        """Back to the assembled start at time zero, all inputs zero."""
+        self.state = self._initial
+        self._u[:] = 0.0
+
+    def set_inputs(self, values: Mapping[str, float] | Iterable[float]) -> None:
+        """Inputs by name, or all of them in the order of `inputs`; held until set again."""
+        u = self._u.copy()
+        if isinstance(values, Mapping):
+            for name, value in values.items():
+                if name not in self.inputs:
+                    raise SimulationError(
+                        f"'{self.mechanism.name}' has no input '{name}'; inputs: {', '.join(self.inputs) or 'none'}"
+                    )
+                u[self.inputs.index(name)] = value
+        else:
+            given = np.asarray(list(values), float)
+            if given.shape != u.shape:
+                raise SimulationError(f"{given.size} inputs given, '{self.mechanism.name}' has {u.size}")
+            u[:] = given
+        if not np.isfinite(u).all():
+            raise SimulationError("an input is NaN or infinite; the inputs stay as they were")
+        self._u[:] = u
+
+    # -- motion --------------------------------------------------------------------------
+
+    def step(self, h: float) -> None:
+        """One step of length h: Runge-Kutta, then projection onto closed loops."""
+        if not (h > 0 and math.isfinite(h)):
+            raise SimulationError(f"a step must be positive and finite, not {h}")
+        k = self._kernel("step")
+        q, v, work, u, p, length = k.arguments
+        q[:], v[:], work[0], u[:], p[:], length[0] = self._q, self._v, self._work, self._u, self._p, h
+        k.evaluate()
+        new_q, new_v, new_work = k.results
+        if not (math.isfinite(new_q.sum() + new_v.sum()) and math.isfinite(new_work[0])):
+            raise SimulationError(
+                f"the state of '{self.mechanism.name}' became infinite at {self._time:.6g} s; "
+                f"take a smaller step than {h:g} s; the state stays as it was"
+            )
+        self._q[:], self._v[:], self._work = new_q, new_v, float(new_work[0])
+        self._time += h
+
+    def run(
+        self,
+        duration: float,
+        step: float = 1e-3,
+        method: str = "fixed",
+        tolerance: float = 1e-10,
+        record: Iterable[str] | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Trajectory:
+        """Move on by `duration` seconds under the present inputs and record outputs.
+
+        method "fixed" takes steps of `step`; "variable" integrates to `tolerance` and records
+        every `step`. `record` names outputs, the joints' positions and speeds if None.
+        """
+        if not (duration >= 0 and math.isfinite(duration)):
+            raise SimulationError(f"a duration must be finite and not negative, not {duration}")
+        if method not in METHODS:
+            raise SimulationError(f"there is no method '{method}'; known: {', '.join(METHODS)}")
+        if method == "fixed":
+            return fixed_step(self, duration, step, record, progress)
+        return variable_step(self, duration, step, tolerance, record, progress)
+
+    # -- reading -------------------------------------------------------------------------
+
+    def variables(self) -> tuple[Variable, ...]:
+        """All outputs that the traced code computes: names, units, meanings."""
+        self._kernel("outputs")
+        return self._variables
+
+    def output_vector(self) -> np.ndarray:
+        """All outputs in one array, laid out as `variables` says. Overwritten by the next call."""
+        k = self._kernel("outputs")
+        for array, value in zip(k.arguments, (self._q, self._v, self._u, self._p), strict=True):
+            array[:] = value
+        k.evaluate()
+        return k.results[0]
+
+    def outputs(self) -> dict[str, Any]:
+        """All outputs by structured name, scalars as floats and vectors as arrays."""
+        y = self.output_vector()
+        result: dict[str, Any] = {}
+        for variable in self.variables():
+            part = y[variable.where]
+            result[variable.name] = float(part[0]) if variable.size == 1 else part.copy()
+        result["singularity.distance"] = self.singularity_distance()
+        for name, source in self.mechanism.outputs.items():
+            result[name] = pick(result, source)
+        return result
+
+    def energy(self) -> float:
+        """Kinetic and potential energy, joules."""
+        return float(self.outputs()["energy"])
+
+    @property
+    def work(self) -> float:
+        """Energy that inputs and loads put in, less what dampers took, since the start."""
+        return self._work
+
+    def accelerations(self) -> tuple[np.ndarray, np.ndarray]:
+        """v̇ and the multipliers λ at the present state and inputs."""
+        dv, lam = self._kernel("dynamics")(self._q, self._v, self._u, self._p)
+        return dv, lam
+
+    def closure(self) -> tuple[np.ndarray, np.ndarray]:
+        """Loop residual g and Jacobian G at the present state."""
+        return self._closed(self._q)
+
+    def singularity_distance(self) -> float:
+        """Smallest singular value of G that a regular pose has; ∞ without loops."""
+        return mobility.distance(self._closed(self._q)[1], self._generic_rank()[0])
+
+    def body_poses(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Rotation matrix and origin of every body's frame in the world."""
+        from scipy.spatial.transform import Rotation
+
+        y = self.outputs()
+        result = {"ground": (np.eye(3), np.zeros(3))}
+        for body in self.mechanism.bodies:
+            w, *xyz = y[f"body.{body.name}.orientation"]
+            R = Rotation.from_quat([*xyz, w]).as_matrix()
+            result[body.name] = (R, y[f"body.{body.name}.position"])
+        return result
+
+    def joint_positions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Where each joint is in the world: its point on the parent and its point on the child."""
+        poses = self.body_poses()
+        result = {}
+        for j in self.mechanism.joints:
+            ends = ((j.parent, j.on_parent), (j.child, j.on_child))
+            a, b = (poses[body][0] @ np.asarray(frame.position) + poses[body][1] for body, frame in ends)
+            result[j.name] = (a, b)
+        return result
+
+    # -- configuration -------------------------------------------------------------------
+
+    def assemble(self, prescribed: Mapping[str, Any] | None = None) -> AssemblyReport:
+        """Close the loops from the present coordinates, holding the prescribed joints where told.
+
+        Speeds start again from the description's and are made consistent. If the loops can't be
+        closed, the error names the loop, and the state stays as it was.
+        """
+        q, free = self._q.copy(), np.ones(self.tree.nv, bool)
+        for name, value in (prescribed or {}).items():
+            if name not in self.tree.q:
+                self.mechanism.joint(name)
+                raise SimulationError(f"joint '{name}' is cut and has no coordinate to prescribe; choose another")
+            wanted = np.atleast_1d(np.asarray(value, float))
+            where = self.tree.q[name]
+            if wanted.size != where.stop - where.start or not np.isfinite(wanted).all():
+                raise SimulationError(f"joint '{name}' takes {where.stop - where.start} finite coordinates")
+            q[where] = wanted
+            free[self.tree.v[name]] = False
+        q, iterations = close(self._closed, self._kernel("retraction"), q, free)
+        residuals = loop_residuals(self._closed(q)[0], self.tree.cuts)
+        require_closed(self.mechanism, residuals)
+        wanted_v = start_speeds(self.mechanism, self.tree, q)
+        v = self._kernel("project_velocity")(q, wanted_v, self._p)
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            raise AssemblyError(
+                f"the mass matrix of '{self.mechanism.name}' is singular at this pose; "
+                "give every body that can turn freely an inertia"
+            )
+        self._q[:], self._v[:] = q, v
+        coordinates = {name: q[where].tolist() for name, where in self.tree.q.items()}
+        change = float(np.abs(v - wanted_v).max(initial=0.0))
+        return AssemblyReport(iterations, max(residuals.values(), default=0.0), residuals, coordinates, change)
+
+    def topology(self) -> mobility.Report:
+        """Tree, cuts, rank, mobility and redundant constraints at the present pose."""
+        generic, pose = self._generic_rank()
+        G = self._closed(self._q)[1]
+        names = row_names(self._equations.model)
+        return mobility.Report(
+            tuple(b.name for b in self.mechanism.bodies),
+            tuple((j.name, j.type, j.parent, j.child) for j in self.mechanism.joints),
+            tuple(c.name for c in self.tree.cuts),
+            self.tree.nq,
+            self.tree.nv,
+            len(names),
+            self.tree.nv - len(names),
+            generic,
+            mobility.rank(G),
+            self.tree.nv - generic,
+            mobility.redundant_rows(self._closed(pose)[1], generic, names),
+            mobility.distance(G, generic),
+        )
+
+    def inverse_dynamics(self, acceleration: Mapping[str, Any] | Iterable[float] | None = None) -> np.ndarray:
+        """Inputs that give the wanted accelerations at the present state; all zero if None.
+
+        Accelerations are given for all speeds, or by joint; what is not consistent with the
+        loops is replaced by the nearest that is. With K a basis of motions the loops allow,
+        (KᵀB) u = Kᵀ(M v̇ − F): solved with least norm where several inputs could do it.
+        """
+        M, G, right, gamma, B = self._kernel("coefficients")(self._q, self._v, 0 * self._u, self._p)
+        dv, known = np.zeros(self.tree.nv), np.ones(self.tree.nv, bool)
+        if isinstance(acceleration, Mapping):
+            known[:] = not acceleration
+            for name, value in acceleration.items():
+                if name not in self.tree.v:
+                    raise SimulationError(f"joint '{name}' is not in the tree; give accelerations for tree joints")
+                dv[self.tree.v[name]] = value
+                known[self.tree.v[name]] = True
+        elif acceleration is not None:
+            dv[:] = list(acceleration)
+        dv[~known] = 0.0
+        # Unknown accelerations follow from the loops first, then all are brought onto them.
+        miss = gamma - G @ dv
+        dv[~known] += np.linalg.lstsq(G[:, ~known], miss, rcond=1e-9)[0] if (~known).any() and len(miss) else 0.0
+        dv += np.linalg.lstsq(G, gamma - G @ dv, rcond=1e-9)[0] if len(gamma) else 0.0
+        K = np.linalg.svd(G)[2][mobility.rank(G) :].T if len(gamma) else np.eye(self.tree.nv)
+        need = K.T @ (M @ dv - right)
+        u, *_ = np.linalg.lstsq(K.T @ B, need, rcond=1e-10)
+        lacking = np.abs(K.T @ B @ u - need).max(initial=0.0)
+        if lacking > 1e-6 * (1.0 + np.abs(need).max(initial=0.0)):
+            raise SimulationError(
+                f"the inputs of '{self.mechanism.name}' can't produce that motion: a generalized force of "
+                f"{lacking:.3g} is missing"
+            )
+        return u
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _closed(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        g, G = self._kernel("closure")(q, self._p)
+        return g, G
+
+    def _generic_rank(self) -> tuple[int, np.ndarray]:
+        if self._generic is None:
+            project = self._kernel("project_position")
+
+            def onto(q: np.ndarray) -> np.ndarray:
+                for _ in range(20):
+                    q = project(q, self._p)
+                return q
+
+            self._generic = mobility.generic_rank(self._closed, onto, self._kernel("retraction"), self._q.copy())
+        return self._generic
+
+    def _kernel(self, name: str) -> Kernel:
+        """A traced function, built when it is first needed."""
+        if name not in self._kernels:
+            if name == "outputs":
+                function, self._variables = outputs(self._equations)
+            elif name == "step":
+                function = step.runge_kutta(self._equations)
+            else:
+                function = getattr(written, name)(self._equations)
+            self._kernels[name] = kernel(function, self._compile)
+        return self._kernels[name]
+
+
+def pick(values: Mapping[str, Any], source: str) -> float:
+    """A value by structured name, with an optional component such as `[3]`."""
+    if source in values:
+        return values[source]
+    name, _, index = source.rstrip("]").rpartition("[")
+    if name in values and index.isdigit() and 1 <= int(index) <= np.size(values[name]):
+        return float(np.atleast_1d(values[name])[int(index) - 1])
+    raise SimulationError(f"there is no output '{source}'")
+
+
+def parameters_vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndarray:
+    """p with the description's numbers, but for the named ones."""
+    changed = mechanism
+    for name, value in values.items():
+        if name not in mechanism.parameters:
+            known = ", ".join(mechanism.parameters) or "none"
+            raise SimulationError(f"'{mechanism.name}' has no parameter '{name}'; parameters: {known}")
+        changed = parameters.replace_value(changed, mechanism.parameters[name], value)
+    return parameters.default_vector(replace(changed, parameters=mechanism.parameters))

@@ -1,0 +1,162 @@
+"""The linear algebra of a step, written out entry by entry over symbols.
+
+Sparse LDLᵀ without pivoting: the matrices are positive definite, so any order is stable, and
+the order only decides how many operations are written down. Singular constraints are met
+by proximal multipliers (see `constrained`), never by a decision about rank.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+# Relative weight of the proximal term, and how often it is applied.
+SOFTNESS = 1e-10
+SWEEPS = 3
+
+Entries = dict[int, Any]
+
+
+class Factor(NamedTuple):
+    """L D Lᵀ of a matrix with rows and columns in the given order."""
+
+    order: list[int]
+    below: list[Entries]  # column k of L below the diagonal
+    inverse: list[Any]  # 1/D
+
+
+def factorize(A: Any, order: list[int]) -> Factor:
+    """Right-looking sparse elimination of a symmetric SX matrix."""
+    rank = {index: k for k, index in enumerate(order)}
+    columns: list[Entries] = [{} for _ in order]
+    rows, cols = A.sparsity().get_triplet()
+    for n, (i, j) in enumerate(zip(rows, cols, strict=True)):
+        a, b = rank[i], rank[j]
+        if a >= b:
+            columns[b][a] = A.nz[n]
+    below: list[Entries] = []
+    inverse: list[Any] = []
+    for k, column in enumerate(columns):
+        d = 1 / column.pop(k)
+        scaled = {i: x * d for i, x in column.items()}
+        for j, x in column.items():
+            for i, y in scaled.items():
+                if i >= j:
+                    columns[j][i] = columns[j].get(i, 0) - y * x
+        below.append(scaled)
+        inverse.append(d)
+    return Factor(order, below, inverse)
+
+
+def forward(factor: Factor, b: Entries) -> Entries:
+    """y of L y = P b, sparse in and out (keys of b are original, of y factor indices)."""
+    y = {factor.order.index(i): x for i, x in b.items()}
+    for k, column in enumerate(factor.below):
+        if k in y:
+            for i, x in column.items():
+                y[i] = y.get(i, 0) - x * y[k]
+    return y
+
+
+def backward(factor: Factor, y: Entries) -> Any:
+    """x of Lᵀ P x = D⁻¹ y as a dense column in the original order."""
+    x: list[Any] = [ca.SX(0)] * len(factor.order)
+    for k in reversed(range(len(factor.order))):
+        value = y[k] * factor.inverse[k] if k in y else ca.SX(0)
+        for i, entry in factor.below[k].items():
+            value = value - entry * x[i]
+        x[k] = value
+    result = ca.SX.zeros(len(x), 1)
+    for k, index in enumerate(factor.order):
+        result[index] = x[k]
+    return result
+
+
+def inner(factor: Factor, a: Entries, b: Entries) -> Any:
+    """aᵀ D⁻¹ b over the entries both have."""
+    total = ca.SX(0)
+    for k in sorted(a.keys() & b.keys()):
+        total += a[k] * b[k] * factor.inverse[k]
+    return total
+
+
+def entries(x: Any) -> Entries:
+    """Entries of a sparse or dense column that are not exactly zero."""
+    x = ca.sparsify(x)
+    return dict(zip(x.sparsity().row(), x.nonzeros(), strict=True))
+
+
+def least_degree(A: Any) -> list[int]:
+    """Elimination order of a symmetric matrix that keeps fill low: always the least-connected next."""
+    graph: dict[int, set[int]] = {i: set() for i in range(A.shape[0])}
+    for i, j in zip(*A.sparsity().get_triplet(), strict=True):
+        if i != j:
+            graph[i].add(j)
+    order = []
+    while graph:
+        i = min(graph, key=lambda k: (len(graph[k]), k))
+        near = graph.pop(i)
+        for j in near:
+            graph[j] |= near
+            graph[j] -= {i, j}
+        order.append(i)
+    return order
+
+
+class Constrained(NamedTuple):
+    """M factorized, G half-solved, and S + μ factorized: ready for right-hand sides."""
+
+    M: Factor
+    Y: list[Entries]  # columns of L⁻¹ P Gᵀ
+    S: Factor
+    mu: Any
+
+
+def constrained(M: Any, G: Any) -> Constrained:
+    """Prepare M a + Gᵀλ = f, G a = c for any rank of G.
+
+    With S = G M⁻¹ Gᵀ, (S + μ)λ = rhs + μ λ_old is solved a few times, μ = 1e-10 tr(S)/m. Rows of
+    full rank are met to round-off; for dependent rows λ tends to the one of least norm;
+    where G loses rank the multiplier fades smoothly instead of growing without bound.
+    """
+    factor = factorize(M, list(range(M.shape[0]))[::-1])  # leaves first: no fill in a tree
+    m = G.shape[0]
+    Y = [forward(factor, entries(G[k, :].T)) for k in range(m)]
+    S = ca.SX(m, m)
+    for i in range(m):
+        for j in range(i, m):
+            if Y[i].keys() & Y[j].keys():
+                S[i, j] = S[j, i] = inner(factor, Y[i], Y[j])
+    mu = SOFTNESS * ca.trace(S) / m if m else ca.SX(0)
+    for i in range(m):
+        S[i, i] += mu
+    return Constrained(factor, Y, factorize(S, least_degree(S)) if m else Factor([], [], []), mu)
+
+
+def accelerations(system: Constrained, f: Any, c: Any) -> tuple[Any, Any]:
+    """a and λ of M a + Gᵀλ = f, G a = c."""
+    y = forward(system.M, entries(f))
+    rhs = [inner(system.M, column, y) - c[k] for k, column in enumerate(system.Y)]
+    lam = multipliers(system, rhs)
+    for k, column in enumerate(system.Y):
+        for i, x in column.items():
+            y[i] = y.get(i, 0) - x * lam[k]
+    return backward(system.M, y), lam
+
+
+def multipliers(system: Constrained, rhs: list[Any]) -> Any:
+    """λ of S λ = rhs by proximal sweeps."""
+    if not rhs:
+        return ca.SX(0, 1)
+    b = ca.vertcat(*rhs)
+    lam = backward(system.S, forward(system.S, dict(enumerate(ca.vertsplit(b)))))
+    for _ in range(SWEEPS - 1):
+        again = b + system.mu * lam
+        lam = backward(system.S, forward(system.S, dict(enumerate(ca.vertsplit(again)))))
+    return lam
+
+
+def onto_manifold(system: Constrained, c: Any) -> Any:
+    """The step δ = −M⁻¹Gᵀλ of least M-norm with G δ = c."""
+    return accelerations(system, ca.SX.zeros(len(system.M.order), 1), c)[0]

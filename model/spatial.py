@@ -1,0 +1,167 @@
+"""Rigid motions and their Lie algebra over CasADi symbols (paper 004, A.1, corrected).
+
+Twists are V = (ω, v) and wrenches F = (m, f), both 6-vectors, angular part first, in the
+axes and at the origin of one frame (body-fixed). f = (R, p) takes coordinates of frame
+{i} to frame {j}. Numeric entries that are zero or one up to round-off are made exactly so,
+because every exact zero removes operations from the code that is traced.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+SNAP = 1e-14
+
+
+class Pose(NamedTuple):
+    """The rigid motion x ↦ R x + p."""
+
+    R: Any
+    p: Any
+
+
+class Inertia(NamedTuple):
+    """Ten numbers of a rigid body in a frame: mass, first moment m·c, inertia about the origin."""
+
+    m: Any
+    h: Any
+    I: Any  # noqa: E741  the paper's symbol
+
+
+IDENTITY = Pose(ca.SX.eye(3), ca.SX.zeros(3, 1))
+
+
+def snap(x: Any) -> Any:
+    """The same matrix with constants within 1e-14 of −1, 0, 1 made exact."""
+    x = ca.SX(x)
+    for k in range(x.numel()):
+        entry = x[k]
+        if entry.is_constant():
+            value = float(entry)
+            nearest = round(value)
+            if value != nearest and abs(value - nearest) < SNAP and abs(nearest) <= 1:
+                x[k] = nearest
+    return x
+
+
+def vector(x: Any) -> Any:
+    """A column of CasADi scalars from a tuple of numbers or from symbols."""
+    return x if isinstance(x, ca.SX) else ca.SX(ca.DM(list(x)))
+
+
+def rotation(e: Any) -> Any:
+    """Rotation matrix of Euler parameters e = (e0, e1, e2, e3) of any non-zero length.
+
+    R = I + (2/eᵀe)(e0 ẽ + ẽẽ): dividing by eᵀe makes it a rotation off the unit sphere too.
+    """
+    e = vector(e)
+    s = 2 / ca.sumsqr(e)
+    w, x, y, z = e[0], e[1], e[2], e[3]
+    return ca.vertcat(
+        ca.horzcat(1 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)),
+        ca.horzcat(s * (x * y + w * z), 1 - s * (x * x + z * z), s * (y * z - w * x)),
+        ca.horzcat(s * (x * z - w * y), s * (y * z + w * x), 1 - s * (x * x + y * y)),
+    )
+
+
+def product(a: Any, b: Any) -> Any:
+    """Quaternion product a ⊗ b: the rotation b followed, in the turned frame's parent, by a."""
+    return ca.vertcat(
+        a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
+        a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
+        a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
+        a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
+    )
+
+
+def conjugate(e: Any) -> Any:
+    return ca.vertcat(e[0], -e[1], -e[2], -e[3])
+
+
+def pose(frame: Any) -> Pose:
+    """Pose of a described frame in its body."""
+    return Pose(snap(rotation(frame.orientation)), vector(frame.position))
+
+
+def compose(f: Pose, g: Pose) -> Pose:
+    return Pose(snap(f.R @ g.R), snap(f.R @ g.p + f.p))
+
+
+def inverse(f: Pose) -> Pose:
+    return Pose(f.R.T, snap(-(f.R.T @ f.p)))
+
+
+def to_child(f: Pose, V: Any) -> Any:
+    """Ad_{f⁻¹} V: a twist of the parent frame seen from the child frame."""
+    w, v = V[:3], V[3:]
+    return ca.vertcat(f.R.T @ w, f.R.T @ (v - ca.cross(f.p, w)))
+
+
+def to_parent(f: Pose, F: Any) -> Any:
+    """Ad*_{f⁻¹} F: a wrench of the child frame seen from the parent frame."""
+    n = f.R @ F[3:]
+    return ca.vertcat(f.R @ F[:3] + ca.cross(f.p, n), n)
+
+
+def ad(V: Any, W: Any) -> Any:
+    """Lie bracket of two twists."""
+    w, v = V[:3], V[3:]
+    return ca.vertcat(ca.cross(w, W[:3]), ca.cross(v, W[:3]) + ca.cross(w, W[3:]))
+
+
+def ad_dual(V: Any, F: Any) -> Any:
+    """ad*_V F = −(ω×m + v×f, ω×f), the transpose of `ad` on wrenches."""
+    w, v = V[:3], V[3:]
+    return -ca.vertcat(ca.cross(w, F[:3]) + ca.cross(v, F[3:]), ca.cross(w, F[3:]))
+
+
+def times(inertia: Inertia, V: Any) -> Any:
+    """I V = (I ω + h×v, m v − h×ω)."""
+    w, v = V[:3], V[3:]
+    return ca.vertcat(inertia.I @ w + ca.cross(inertia.h, v), inertia.m * v - ca.cross(inertia.h, w))
+
+
+def symmetric(six: Any) -> Any:
+    """3×3 matrix of (xx, yy, zz, xy, xz, yz)."""
+    s = vector(six)
+    return ca.vertcat(
+        ca.horzcat(s[0], s[3], s[4]), ca.horzcat(s[3], s[1], s[5]), ca.horzcat(s[4], s[5], s[2])
+    )
+
+
+def _rotated(R: Any, A: Any) -> Any:
+    """R A Rᵀ of a symmetric A; the lower half is copied, so it costs nothing."""
+    T = R @ A
+    B = ca.SX.zeros(3, 3)
+    for i in range(3):
+        for j in range(i, 3):
+            B[i, j] = B[j, i] = ca.dot(T[i, :], R[j, :])
+    return B
+
+
+def shift(f: Pose, inertia: Inertia) -> Inertia:
+    """Ad*_{f⁻¹} I Ad_{f⁻¹}: the inertia of a child frame about the parent frame.
+
+    With h' = R h and p: I' = R I Rᵀ − (p̃ h̃' + h̃' p̃) − m p̃ p̃.
+    """
+    m, p = inertia.m, f.p
+    h = f.R @ inertia.h
+    moment = h + m * p
+    # −(p̃ h̃' + h̃' p̃ + m p̃p̃) = sym(2 p·h' + m p·p) 1 − (p h'ᵀ + h' pᵀ + m p pᵀ)
+    k = h + 0.5 * m * p
+    outer = p @ k.T
+    I = _rotated(f.R, inertia.I) + 2 * ca.dot(p, k) * ca.SX.eye(3) - outer - outer.T  # noqa: E741
+    return Inertia(m, moment, I)
+
+
+def body_inertia(body: Any) -> Inertia:
+    """The ten numbers of a described body in its own frame (inertia moved from the COM)."""
+    m, c = ca.SX(body.mass), vector(body.com)
+    I = symmetric(body.inertia) + m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)  # noqa: E741
+    return Inertia(m, m * c, I)
+
+
+def add(a: Inertia, b: Inertia) -> Inertia:
+    return Inertia(a.m + b.m, a.h + b.h, a.I + b.I)
