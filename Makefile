@@ -55,10 +55,10 @@ $(VENV)/python.stamp:
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo "== installing cutjoint and what it needs into $(VENV)/"
-	@$(BIN)/python -m pip install -q -e .
+	@$(BIN)/python -m pip install -qq -e .
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo "== installing cutjoint, its test tools and the engines it is compared with into $(VENV)/"
-	@$(BIN)/python -m pip install -q -e '.[$(TEST_EXTRAS)]'
+	@$(BIN)/python -m pip install -qq -e '.[$(TEST_EXTRAS)]'
 	@touch $@ $(VENV)/demo.stamp

@@ -1,11 +1,15 @@
 """Mechanisms with closed kinematic loops: describe once, simulate, linearize, change."""
 
-from .description import Body, Frame, Joint, Load, Mechanism, Motor, Strut
-from .errors import AssemblyError, CutjointError, DescriptionError, SimulationError
-from .reader import list_examples, load
-from .simulation import Simulation, State
-from .trajectory import Trajectory
-from .writer import save
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .description import Body, Frame, Joint, Load, Mechanism, Motor, Strut
+    from .errors import AssemblyError, CutjointError, DescriptionError, SimulationError
+    from .reader import list_examples, load
+    from .simulation import Simulation, State
+    from .trajectory import Trajectory
+    from .writer import save
 
 __all__ = [
     "AssemblyError",
@@ -26,3 +30,25 @@ __all__ = [
     "load",
     "save",
 ]
+
+# Where each name lives. It is imported when first asked for: CasADi takes half a second,
+# and `cutjoint --help` should not wait for it.
+_HOMES = {
+    "description": ("Body", "Frame", "Joint", "Load", "Mechanism", "Motor", "Strut"),
+    "errors": ("AssemblyError", "CutjointError", "DescriptionError", "SimulationError"),
+    "reader": ("list_examples", "load"),
+    "simulation": ("Simulation", "State"),
+    "trajectory": ("Trajectory",),
+    "writer": ("save",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f".{home}", __name__), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

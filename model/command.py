@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     old_handler = _terminate_cleanly()
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _warn
+            warnings.showwarning = _Warner()
             code = _dispatch(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -160,8 +160,16 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _warn(message: Warning | str, *_: Any) -> None:
-    print(f"cutjoint: {message}", file=sys.stderr)
+class _Warner:
+    """Prints each warning once, as one line."""
+
+    def __init__(self) -> None:
+        self.said: set[str] = set()
+
+    def __call__(self, message: Warning | str, *_: Any) -> None:
+        if str(message) not in self.said:
+            self.said.add(str(message))
+            print(f"cutjoint: {message}", file=sys.stderr)
 
 
 def _terminate_cleanly() -> Any:

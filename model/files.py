@@ -44,16 +44,17 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     ending. A path that is no regular file, such as /dev/stdout or a pipe, is yielded as it is.
     """
     path = check_writable(path)
-    if path.exists() and not path.is_file():
-        yield path
-        return
     target = path.resolve()  # keep a link a link
+    regular = target.is_file() or not target.exists()
     temporary = target.with_name(f".{target.stem}-{uuid.uuid4().hex[:8]}{target.suffix}")
     try:
-        yield temporary
-        if target.exists():
+        yield temporary if regular else path
+        if regular and target.exists():
             shutil.copymode(target, temporary)
-        temporary.replace(target)
+        if regular:
+            temporary.replace(target)
+    except BrokenPipeError:  # the reader of a pipe has had enough: no fault of the file
+        raise
     except OSError as error:
         raise CutjointError(f"can't write '{path}': {error.strerror or error}") from error
     finally:

@@ -79,8 +79,9 @@ def _panel(axes: Any, time: np.ndarray, lines: Mapping[str, np.ndarray], kind: s
 
 
 def _label(name: str) -> str:
-    """What tells the lines of a panel apart: the middle of the name, and the component as x, y, z."""
+    """What tells the lines of a panel apart: the middle of the name, and the component."""
     parts = name.split(".")
     index = re.search(r"\[(\d+)\]$", name)
-    component = " " + "xyz"[int(index[1]) - 1] if index and 1 <= int(index[1]) <= 3 else ""
-    return (".".join(parts[1:-1]) or name) + component
+    in_space = parts[0] in ("body", "reaction") and not parts[-1].startswith("orientation")
+    component = f" {'xyz'[int(index[1]) - 1] if in_space else index[1]}" if index else ""
+    return (".".join(parts[1:-1]) or name.split("[")[0]) + component

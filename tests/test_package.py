@@ -56,3 +56,11 @@ def test_cutjoint_is_a_namespace_of_nothing_but_its_packages(wheel: set[str]) ->
     installed = {name for name in wheel if ".dist-info/" not in name}
     assert {name.split("/")[1] for name in installed if name.startswith("cutjoint/")} == set(FOLDERS)
     assert all(name.startswith("cutjoint/") for name in installed)
+
+
+def test_every_public_name_is_there() -> None:
+    import cutjoint.model
+
+    assert all(getattr(cutjoint.model, name).__name__ == name for name in cutjoint.model.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'Simulator'"):
+        _ = cutjoint.model.Simulator
