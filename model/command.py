@@ -19,6 +19,7 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -52,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     old_handler = _terminate_cleanly()
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _Warner()
+            warnings.showwarning = _print_once()
             code = _dispatch(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -160,16 +161,16 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-class _Warner:
-    """Prints each warning once, as one line."""
+def _print_once() -> Callable[..., None]:
+    """A way to show warnings: each once, as one line."""
+    said: set[str] = set()
 
-    def __init__(self) -> None:
-        self.said: set[str] = set()
-
-    def __call__(self, message: Warning | str, *_: Any) -> None:
-        if str(message) not in self.said:
-            self.said.add(str(message))
+    def show(message: Warning | str, *_: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
             print(f"cutjoint: {message}", file=sys.stderr)
+
+    return show
 
 
 def _terminate_cleanly() -> Any:

@@ -40,5 +40,5 @@ SOURCES = sorted(p.relative_to(ROOT) for folder in FOLDERS for p in (ROOT / fold
 @pytest.mark.parametrize("path", SOURCES, ids=str)
 def test_files_stay_readable(path: Path) -> None:
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 330, "split this file: one concern each"
+    assert len(lines) <= 400, "split this file: one concern each"
     assert lines and lines[0].startswith('"""'), "a file starts by saying what it is for"
