@@ -60,10 +60,11 @@ def describe(mechanism: Mechanism, report: dict[str, Any]) -> str:
     masses = [(b.name, float(b.mass)) for b in mechanism.bodies]
     redundant = report["redundant"]
     facts = [
-        ("loops", _count(report["cuts"], "none", "closed at the cut joints")),
+        ("loops", _count(report["cuts"], "none", "closed at")),
         ("coordinates", f"{report['coordinates']} of the tree, {report['speeds']} speeds"),
         ("constraints", f"{report['rows']} rows, rank {report['rank']}"),
-        ("redundant", ", ".join(redundant) if redundant else "none"),
+        ("redundant", redundant[0] if redundant else "none"),
+        *(("", name) for name in redundant[1:]),
         ("mobility", f"{report['mobility']} by rank, {report['freedoms_structural']} by counting"),
         ("singular value", f"{report['singular_value']:.4g} (smallest; 0 at a singularity)"),
         ("inputs", ", ".join(mechanism.inputs()) or "none"),

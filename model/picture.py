@@ -34,7 +34,12 @@ MARKERS = {
     "spherical": ("o", INK),
     "fixed": ("s", INK),
     "distance": ("o", INK),
+    "revolute-spherical": ("o", "white"),
+    "spherical-translational": ("D", INK),
+    "translational-distance": ("s", "white"),
 }
+STRETCHED = ("prismatic", "cylindrical", "distance", "helical")  # drawn with a line between their ends
+STRETCHED += ("revolute-spherical", "spherical-translational", "translational-distance")
 
 
 def save_picture(
@@ -61,10 +66,11 @@ def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] 
         _draw_body(axes, view, points[body.name], com, families[family(body.name)])
     for strut in mechanism.struts:
         _draw_strut(axes, view, strut, *strut_ends(strut, poses))
-    driven = {motor.joint: motor.name for motor in mechanism.motors}
+    driven = {motor.joint for motor in mechanism.motors}
     for joint in mechanism.joints:
         if joint.type != "free":
-            _draw_joint(axes, view, joint, poses, joint.name in cuts, driven.get(joint.name))
+            _draw_joint(axes, view, joint, poses, joint.name in cuts, joint.name in driven)
+    _draw_names(axes, view, mechanism, poses)
     _draw_compass(axes, view)
     axes.legend(
         handles=_legend(mechanism, families, cuts),
@@ -75,6 +81,10 @@ def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] 
     )
     axes.set_title(mechanism.name, fontsize=14, color=INK)
     axes.margins(0.08)
+    low, high = axes.get_ylim()
+    wide = np.ptp(axes.get_xlim())
+    if high - low < 0.55 * wide:  # leave the legend room beside a mechanism that is drawn flat
+        axes.set_ylim((low + high - 0.55 * wide) / 2, (low + high + 0.55 * wide) / 2)
     return figure
 
 
@@ -95,8 +105,10 @@ def _families(mechanism: Mechanism) -> dict[str, str]:
 
 
 def _draw_body(axes: Any, view: View, points: np.ndarray, com: np.ndarray, colour: str) -> None:
-    if len(points) < 2:  # a body that ends free: its far end is where its mass is
-        points = np.vstack([points, com])
+    if len(points) == 1:  # a body that ends free: drawn as if it were an even bar
+        points = np.vstack([points, 2 * com - points])
+    elif not len(points):
+        points = com[None]
     flat, middle = view.flat(points), view.flat(com)
     order = 3 + 0.1 * np.tanh(view.depth(points) / view.size)
     corners = _hull(flat, view.size)
@@ -117,7 +129,8 @@ def _draw_ground(axes: Any, view: View, points: np.ndarray) -> None:
     if not len(points):
         return
     flat = view.flat(points)
-    corners = None if view.planar else _hull(flat, view.size)
+    level = not view.planar and np.ptp(points @ view.up) < 0.2 * view.size
+    corners = _hull(flat, view.size) if level else None
     if corners is not None:
         centre = corners.mean(axis=0)
         corners = centre + 1.15 * (corners - centre)
@@ -161,13 +174,13 @@ def _draw_strut(axes: Any, view: View, strut: Strut, end1: np.ndarray, end2: np.
 
 
 def _draw_joint(
-    axes: Any, view: View, joint: Joint, poses: Mapping[str, Pose], cut: bool, motor: str | None
+    axes: Any, view: View, joint: Joint, poses: Mapping[str, Pose], cut: bool, motor: bool
 ) -> None:
     turn, here = joint_frame(joint.on_parent, poses[joint.parent])
     _, there = joint_frame(joint.on_child, poses[joint.child])
     flat = view.flat([here, there])
     colour = CUT if cut else INK
-    if joint.type in ("prismatic", "cylindrical", "distance", "helical"):
+    if joint.type in STRETCHED:
         axes.plot(*flat.T, color=colour, linewidth=1.5, linestyle=(0, (4, 1.5)), zorder=3.5)
     ticks = {"spherical": (), "distance": (), "fixed": (), "universal": (2, 0)}.get(joint.type, (2,))
     reach = 0.05 * view.size
@@ -186,8 +199,24 @@ def _draw_joint(
         markeredgewidth=2 if cut else 1.2,
         zorder=5,
     )
-    if motor:
-        axes.annotate(motor, flat[0], xytext=(9, -11), textcoords="offset points", fontsize=9, zorder=6)
+
+
+def _draw_names(axes: Any, view: View, mechanism: Mechanism, poses: Mapping[str, Pose]) -> None:
+    """Names of motors and cylinders, side by side where they share a place."""
+    names: dict[tuple[float, ...], list[str]] = {}
+    for motor in mechanism.motors:
+        joint = mechanism.joint(motor.joint)
+        place = view.flat(joint_frame(joint.on_parent, poses[joint.parent])[1])[0]
+        names.setdefault(tuple(np.round(place / view.size, 3)), []).append(motor.name)
+    for strut in mechanism.struts:
+        if strut.actuated:
+            middle = view.flat(np.mean(strut_ends(strut, poses), axis=0))[0]
+            names.setdefault(tuple(np.round(middle / view.size, 3)), []).append(strut.name)
+    for place, here in names.items():
+        at_point = np.array(place) * view.size
+        axes.annotate(
+            ", ".join(here), at_point, xytext=(9, -11), textcoords="offset points", fontsize=9, zorder=6
+        )
 
 
 def _draw_compass(axes: Any, view: View) -> None:
@@ -204,14 +233,21 @@ def _draw_compass(axes: Any, view: View) -> None:
         ha="center",
         fontsize=8,
     )
-    compass = axes.inset_axes((1.03, 0.0, 0.18, 0.18))
-    compass.set_aspect("equal")
-    compass.axis("off")
     for name, tip in zip("xyz", view.axes[:2].T, strict=True):
         if np.linalg.norm(tip) > 0.05:
-            compass.plot(*np.array([np.zeros(2), tip]).T, color=GROUND_COLOUR, linewidth=1.3)
-            compass.annotate(name, 1.25 * tip, ha="center", va="center", fontsize=9, color=GROUND_COLOUR)
-    compass.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
+            axes.annotate(
+                name,
+                xy=(1.1, 0.03),
+                xycoords="axes fraction",
+                xytext=tuple(34 * tip),
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                fontsize=9,
+                color=GROUND_COLOUR,
+                annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "color": GROUND_COLOUR, "shrinkA": 4, "shrinkB": 0},
+            )
 
 
 def _legend(mechanism: Mechanism, families: Mapping[str, str], cuts: Collection[str]) -> list[Any]:

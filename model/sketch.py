@@ -20,6 +20,7 @@ class View(NamedTuple):
 
     axes: np.ndarray
     size: float
+    up: np.ndarray  # against gravity
     planar: bool
 
     def flat(self, points: Any) -> np.ndarray:
@@ -84,7 +85,7 @@ def choose_view(mechanism: Mechanism, poses: Mapping[str, Pose], points: Mapping
             toward = -toward
     right = np.cross(up, toward)
     right /= np.linalg.norm(right)
-    return View(np.array([right, np.cross(toward, right), toward]), size, normal is not None)
+    return View(np.array([right, np.cross(toward, right), toward]), size, up, normal is not None)
 
 
 def family(name: str) -> str:
