@@ -38,10 +38,8 @@ class Kernel:
     def __init__(self, function: ca.Function, compiled: bool):
         self.function = function
         self.compiled = compiled
-        self.arguments = [np.zeros(function.size_in(k)).squeeze(axis=1) if function.size2_in(k) == 1
-                          else np.zeros(function.size_in(k), order="F") for k in range(function.n_in())]
-        self.results = [np.zeros(function.size_out(k)).squeeze(axis=1) if function.size2_out(k) == 1
-                        else np.zeros(function.size_out(k), order="F") for k in range(function.n_out())]
+        self.arguments = [_array(function.name_in(k), function.size_in(k)) for k in range(function.n_in())]
+        self.results = [_array(function.name_out(k), function.size_out(k)) for k in range(function.n_out())]
         self._buffer, self.evaluate = function.buffer()
         for k, array in enumerate(self.arguments):
             self._buffer.set_arg(k, memoryview(_flat(array)))
@@ -55,6 +53,15 @@ class Kernel:
         if len(self.results) == 1:
             return self.results[0].copy()
         return [array.copy() for array in self.results]
+
+
+def _array(name: str, size: tuple[int, int]) -> np.ndarray:
+    """Memory of an argument or result: what has a capital name, such as G, is a matrix."""
+    if name[0].isupper():
+        return np.zeros(size, order="F")
+    if size[1] != 1:
+        raise AssertionError(f"{name} is a matrix and wants a capital letter")
+    return np.zeros(size[0])
 
 
 def _flat(array: np.ndarray) -> np.ndarray:

@@ -132,15 +132,15 @@ def applied(model: Model, move: Motion, closed: list[Loop], q: Any, v: Any, u: A
         length = ca.sqrt(ca.sumsqr(d) + TINY)
         direction = d / length
         closing = ca.dot(direction, rate)
-        push = strut.stiffness * (strut.length - length) - strut.damping * closing
+        thrust = strut.stiffness * (strut.length - length) - strut.damping * closing
         if strut.actuated:
             force_in = saturated(inputs[strut.name], strut.limit)
-            push += force_in
+            thrust += force_in
             supplied += force_in * closing
         potential += 0.5 * strut.stiffness * (strut.length - length) ** 2
         dissipated += strut.damping * closing**2
         for sign, (link, r, _) in zip((-1, 1), ends, strict=True):
-            push(wrenches, move, link, r, sign * push * direction, ca.SX.zeros(3, 1))
+            push(wrenches, move, link, r, sign * thrust * direction, ca.SX.zeros(3, 1))
     for load in mechanism.loads:
         link, r, rate = _point(model, move, load.body, load.point)
         F, T = vector(load.force), vector(load.torque)
@@ -158,7 +158,7 @@ def cut_coordinates(model: Model, loop: Loop, q: Any) -> tuple[Any, Any]:
     """Coordinates and speeds of a cut joint, measured from its two ends."""
     joint, e = loop.joint, loop.ends
     kind = TYPES[joint.type]
-    turn = relative_quaternion(model, loop, q) if "Q" in (kind.moves or ()) else ca.SX([1, 0, 0, 0])
+    turn = relative_quaternion(model, loop, q) if kind.ball else ca.SX([1, 0, 0, 0])
     position = kind.measure(e.Ri.T @ e.Rj, e.Ri.T @ (e.rj - e.ri), turn, joint)
     return ca.vertcat(*position, ca.SX(0, 1)), cut_speeds(joint, e)
 
@@ -172,7 +172,10 @@ def cut_speeds(joint: Joint, e: Ends) -> Any:
     rates = ca.jtimes(measured, R, e.Ri.T @ ca.skew(w) @ e.Rj)
     rates += ca.jtimes(measured, p, e.Ri.T @ (e.vj - e.vi - ca.cross(e.wi, d)))
     (rates,) = ca.substitute([rates], [R, p], [e.Ri.T @ e.Rj, e.Ri.T @ d])
-    return ca.vertcat(rates[:-4], e.Rj.T @ w) if "Q" in (kind.moves or ()) else rates
+    if not kind.ball:
+        return rates
+    ball = kind.ball[0]
+    return ca.vertcat(rates[: ball.start], e.Rj.T @ w, rates[ball.stop :])
 
 
 def relative_quaternion(model: Model, loop: Loop, q: Any) -> Any:

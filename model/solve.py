@@ -14,6 +14,8 @@ import casadi as ca
 # Relative weight of the proximal term, and how often it is applied.
 SOFTNESS = 1e-10
 SWEEPS = 3
+# Added to it, so that rows which all vanish at a pose divide by something.
+SMALLEST = 1e-30
 
 Entries = dict[int, Any]
 
@@ -109,6 +111,7 @@ class Constrained(NamedTuple):
 
     M: Factor
     Y: list[Entries]  # columns of L⁻¹ P Gᵀ
+    rows: list[int]  # rows of G that hold anything; the multipliers of the others are zero
     S: Factor
     mu: Any
 
@@ -121,17 +124,17 @@ def constrained(M: Any, G: Any) -> Constrained:
     where G loses rank the multiplier fades smoothly instead of growing without bound.
     """
     factor = factorize(M, list(range(M.shape[0]))[::-1])  # leaves first: no fill in a tree
-    m = G.shape[0]
-    Y = [forward(factor, entries(G[k, :].T)) for k in range(m)]
-    S = ca.SX(m, m)
-    for i in range(m):
-        for j in range(i, m):
-            if Y[i].keys() & Y[j].keys():
-                S[i, j] = S[j, i] = inner(factor, Y[i], Y[j])
-    mu = SOFTNESS * ca.trace(S) / m if m else ca.SX(0)
-    for i in range(m):
+    Y = [forward(factor, entries(G[k, :].T)) for k in range(G.shape[0])]
+    rows = [k for k, column in enumerate(Y) if column]
+    S = ca.SX(len(rows), len(rows))
+    for i, a in enumerate(rows):
+        for j, b in enumerate(rows[i:], start=i):
+            if Y[a].keys() & Y[b].keys():
+                S[i, j] = S[j, i] = inner(factor, Y[a], Y[b])
+    mu = SOFTNESS * ca.trace(S) / len(rows) + SMALLEST if rows else ca.SX(0)
+    for i in range(len(rows)):
         S[i, i] += mu
-    return Constrained(factor, Y, factorize(S, least_degree(S)) if m else Factor([], [], []), mu)
+    return Constrained(factor, Y, rows, factorize(S, least_degree(S)), mu)
 
 
 def accelerations(system: Constrained, f: Any, c: Any) -> tuple[Any, Any]:
@@ -147,13 +150,14 @@ def accelerations(system: Constrained, f: Any, c: Any) -> tuple[Any, Any]:
 
 def multipliers(system: Constrained, rhs: list[Any]) -> Any:
     """λ of S λ = rhs by proximal sweeps."""
-    if not rhs:
-        return ca.SX(0, 1)
-    b = ca.vertcat(*rhs)
-    lam = backward(system.S, forward(system.S, dict(enumerate(ca.vertsplit(b)))))
-    for _ in range(SWEEPS - 1):
-        again = b + system.mu * lam
-        lam = backward(system.S, forward(system.S, dict(enumerate(ca.vertsplit(again)))))
+    lam = ca.SX.zeros(len(rhs), 1)
+    if not system.rows:
+        return lam
+    b = ca.vertcat(*(rhs[k] for k in system.rows))
+    x = ca.SX.zeros(b.shape)
+    for _ in range(SWEEPS):
+        x = backward(system.S, forward(system.S, dict(enumerate(ca.vertsplit(b + system.mu * x)))))
+    lam[system.rows] = x
     return lam
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
 
 SNAP = 1e-14
 
@@ -34,16 +35,12 @@ IDENTITY = Pose(ca.SX.eye(3), ca.SX.zeros(3, 1))
 
 
 def snap(x: Any) -> Any:
-    """The same matrix with constants within 1e-14 of −1, 0, 1 made exact."""
-    x = ca.SX(x)
-    for k in range(x.numel()):
-        entry = x[k]
-        if entry.is_constant():
-            value = float(entry)
-            nearest = round(value)
-            if value != nearest and abs(value - nearest) < SNAP and abs(nearest) <= 1:
-                x[k] = nearest
-    return x
+    """The same matrix; if it is a constant, entries within 1e-14 of −1, 0, 1 are made exact."""
+    if not x.is_constant():
+        return x
+    values = np.array(ca.DM(x))
+    nearest = np.clip(np.round(values), -1, 1)
+    return ca.SX(ca.DM(np.where(np.abs(values - nearest) < SNAP, nearest, values)))
 
 
 def vector(x: Any) -> Any:
