@@ -1,0 +1,64 @@
+"""Newton-Raphson on constraint equations (paper 000, Algorithm 1), one problem or thousands.
+
+The printed loop runs while ‖Φ‖ < ε; it must run while ‖Φ‖ ≥ ε. Where J is not square or can't
+be inverted, the Moore-Penrose inverse takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+Array = np.ndarray
+# Φ (n, m) and J (n, m, k) of n problems at q (n, k).
+System = Callable[[Array], tuple[Array, Array]]
+
+
+class Outcome(NamedTuple):
+    """Where each of n problems ended."""
+
+    q: Array  # (n, k)
+    converged: Array  # (n,) bool
+    steps: Array  # (n,) Newton steps taken
+    residual: Array  # (n,) ‖Φ‖₂ at the end; infinite where it blew up
+
+
+def newton(system: System, start: Array, tolerance: float = 1e-10, most: int = 100) -> Outcome:
+    """q ← q − J⁻¹Φ until ‖Φ‖₂ < tolerance or `most` steps are spent, for each row of `start`."""
+    q = np.array(start, float)
+    n = len(q)
+    steps, residual = np.zeros(n, int), np.full(n, np.inf)
+    converged = np.zeros(n, bool)
+    active = np.arange(n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(most + 1):
+            phi, J = system(q[active])
+            size = np.linalg.norm(phi, axis=-1)
+            residual[active] = np.where(np.isfinite(size), size, np.inf)
+            done = size < tolerance
+            converged[active[done]] = True
+            going = ~done & np.isfinite(size) & np.isfinite(J).all((-1, -2))
+            if k == most or not going.any():
+                break
+            active = active[going]
+            q[active] -= _solve(J[going], phi[going])
+            steps[active] += 1
+    return Outcome(q, converged, steps, residual)
+
+
+def _solve(J: Array, phi: Array) -> Array:
+    """J⁻¹Φ by LU where J is square and invertible, J⁺Φ elsewhere."""
+    if J.shape[-1] == J.shape[-2]:
+        try:
+            return np.linalg.solve(J, phi[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            singular = np.linalg.det(J) == 0.0
+    else:
+        singular = np.ones(len(J), bool)
+    step = np.empty((len(J), J.shape[-1]))
+    step[singular] = (np.linalg.pinv(J[singular]) @ phi[singular, :, None])[..., 0]
+    if not singular.all():
+        step[~singular] = np.linalg.solve(J[~singular], phi[~singular, :, None])[..., 0]
+    return step
