@@ -11,20 +11,10 @@ from typing import Any
 
 import casadi as ca
 
-from .description import GROUND
-from .kinematics import Model, Motion, body_in_link, motion, subspace
-from .spatial import Inertia, ad, ad_dual, add, body_inertia, shift, times, to_child, to_parent, vector
+from .kinematics import Model, Motion, motion, subspace
+from .spatial import Inertia, ad, ad_dual, add, shift, times, to_child, to_parent, vector
 
 Wrenches = Mapping[int, Any]  # link -> wrench on it from outside, in its frame
-
-
-def inertias(model: Model) -> list[Inertia | None]:
-    """Inertia of each link in its frame; None for the massless links within a joint."""
-    result: list[Inertia | None] = [None] * len(model.tree.links)
-    for body in model.mechanism.bodies:
-        if body.name != GROUND:
-            result[model.tree.holder[body.name]] = shift(body_in_link(model, body.name), body_inertia(body))
-    return result
 
 
 def armature(model: Model) -> Any:
@@ -43,7 +33,7 @@ def joint_wrenches(model: Model, move: Motion, outside: Wrenches) -> list[Any]:
     F_i = Σ_children Ad*_{f⁻¹} F_k + I_i V̇_i − ad*_V I_i V_i − (wrenches from outside).
     """
     F: list[Any] = []
-    for i, I in enumerate(inertias(model)):  # noqa: E741
+    for i, I in enumerate(model.inertias):  # noqa: E741
         V, dV = move.V[i], move.dV[i]
         Fi = ca.SX.zeros(6, 1) if I is None else times(I, dV) - ad_dual(V, times(I, V))
         F.append(Fi - outside[i] if i in outside else Fi)
@@ -72,7 +62,7 @@ def newton_euler(model: Model, q: Any, v: Any, dv: Any, outside: Wrenches | None
 def mass_matrix(model: Model, f: Any) -> Any:
     """Composite rigid body algorithm: M(q), nv × nv, with structural zeros between branches."""
     tree = model.tree
-    composite = inertias(model)
+    composite = list(model.inertias)
     M = ca.SX(tree.nv, tree.nv)
     rotor = armature(model)
     for i in reversed(range(len(tree.links))):
@@ -113,7 +103,7 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
     tree, outside = model.tree, outside or {}
     move = motion(model, q, v)
     rotor = armature(model)
-    bare = inertias(model)
+    bare = model.inertias
     I = [_matrix(b) for b in bare]  # noqa: E741
     S = [subspace(link, model.mechanism.joint(link.joint)) for link in tree.links]
     a, b = [], []

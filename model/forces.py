@@ -13,7 +13,7 @@ import casadi as ca
 
 from .description import GROUND, Joint
 from .joints import TYPES
-from .kinematics import Model, Motion, body_in_link, body_quaternion, quaternions, unit
+from .kinematics import Model, Motion, body_quaternion, quaternions, unit
 from .loops import Loop
 from .primitives import Ends
 from .spatial import conjugate, product, vector
@@ -147,7 +147,7 @@ def applied(model: Model, move: Motion, closed: list[Loop], q: Any, v: Any, u: A
         if link < 0:
             continue
         if load.axes == "body":
-            R = move.X[link].R @ body_in_link(model, load.body).R
+            R = move.X[link].R @ model.in_link[load.body].R
             F, T = R @ F, R @ T
         push(wrenches, move, link, r, F, T)
         supplied += ca.dot(F, rate) + ca.dot(T, move.X[link].R @ move.V[link][:3])
@@ -202,7 +202,7 @@ def _point(model: Model, move: Motion, body: str, point: Any) -> tuple[int, Any,
     """Link, position and velocity of a body's point, in world axes."""
     if body == GROUND:
         return -1, vector(point), ca.SX.zeros(3, 1)
-    link, local = model.tree.holder[body], body_in_link(model, body)
+    link, local = model.tree.holder[body], model.in_link[body]
     s = local.R @ vector(point) + local.p
     X, V = move.X[link], move.V[link]
     return link, X.p + X.R @ s, X.R @ (V[3:] + ca.cross(V[:3], s))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -16,14 +17,17 @@ import casadi as ca
 from .description import GROUND, Mechanism
 from .spatial import (
     IDENTITY,
+    Inertia,
     Pose,
     ad,
+    body_inertia,
     compose,
     conjugate,
     inverse,
     pose,
     product,
     rotation,
+    shift,
     snap,
     to_child,
     vector,
@@ -36,10 +40,37 @@ SLIDES = {"Px": 0, "Py": 1, "Pz": 2}
 
 @dataclass(frozen=True)
 class Model:
-    """A mechanism (numbers or symbols) with its spanning tree: what every equation takes."""
+    """A mechanism (numbers or symbols) with its spanning tree: what every equation takes.
+
+    The properties are constants that follow from the two; every recursion asks for them.
+    """
 
     mechanism: Mechanism
     tree: Tree
+
+    @cached_property
+    def in_link(self) -> dict[str, Pose]:
+        """Pose of each body's frame in the frame of the link that carries it."""
+        result = {GROUND: IDENTITY}
+        for name, index in self.tree.holder.items():
+            if index >= 0:
+                link = self.tree.links[index]
+                joint = self.mechanism.joint(link.joint)
+                result[name] = inverse(pose(joint.on_parent if link.reverse else joint.on_child))
+        return result
+
+    @cached_property
+    def placements(self) -> list[Pose]:
+        """M_i of paper 004: where each link's move starts, seen from the parent link."""
+        return [_placement(self, link) for link in self.tree.links]
+
+    @cached_property
+    def inertias(self) -> list[Inertia | None]:
+        """Inertia of each link in its frame; None for the massless links within a joint."""
+        result: list[Inertia | None] = [None] * len(self.tree.links)
+        for body in self.mechanism.bodies:
+            result[self.tree.holder[body.name]] = shift(self.in_link[body.name], body_inertia(body))
+        return result
 
 
 class Motion(NamedTuple):
@@ -99,41 +130,26 @@ def subspace(link: Link, joint: Any) -> Any:
     return S
 
 
-def body_in_link(model: Model, body: str) -> Pose:
-    """Pose of a body's frame in the frame of the link that carries it (constant)."""
-    index = model.tree.holder[body]
-    if index < 0:
-        return IDENTITY
-    link = model.tree.links[index]
-    joint = model.mechanism.joint(link.joint)
-    return inverse(pose(joint.on_parent if link.reverse else joint.on_child))
-
-
 def frame_in_link(model: Model, body: str, frame: Any) -> tuple[int, Pose]:
     """The link that carries a frame of a body, and the frame's pose in it."""
-    return model.tree.holder[body], compose(body_in_link(model, body), pose(frame))
+    return model.tree.holder[body], compose(model.in_link[body], pose(frame))
 
 
-def placements(model: Model) -> list[Pose]:
-    """M_i of paper 004: where each link's move starts, seen from the parent link (constant)."""
-    result = []
-    for link in model.tree.links:
-        if not link.first:
-            result.append(IDENTITY)
-            continue
-        joint = model.mechanism.joint(link.joint)
-        body, frame = (
-            (joint.child, joint.on_child) if link.reverse else (joint.parent, joint.on_parent)
-        )
-        result.append(frame_in_link(model, body, frame)[1])
-    return result
+def inner_frame(model: Model, link: Link) -> tuple[str, Any]:
+    """The body a joint starts from on its way outward, and the joint's frame on it."""
+    joint = model.mechanism.joint(link.joint)
+    return (joint.child, joint.on_child) if link.reverse else (joint.parent, joint.on_parent)
+
+
+def _placement(model: Model, link: Link) -> Pose:
+    return frame_in_link(model, *inner_frame(model, link))[1] if link.first else IDENTITY
 
 
 def poses(model: Model, q: Any) -> tuple[list[Pose], list[Pose]]:
     """Each link's frame in its parent link, and in the world."""
     f: list[Pose] = []
     X: list[Pose] = []
-    for link, M in zip(model.tree.links, placements(model), strict=True):
+    for link, M in zip(model.tree.links, model.placements, strict=True):
         f.append(compose(M, move_pose(link, q[link.q], model.mechanism.joint(link.joint))))
         X.append(compose(X[link.parent], f[-1]) if link.parent >= 0 else f[-1])
     return f, X
@@ -165,20 +181,13 @@ def motion(model: Model, q: Any, v: Any, dv: Any = None) -> Motion:
 def quaternions(model: Model, q: Any) -> list[Any]:
     """Euler parameters of each link over the world, continuous along any motion."""
     result: list[Any] = []
-    starts = placements(model)
-    for link, M in zip(model.tree.links, starts, strict=True):
+    for link in model.tree.links:
         e = move_quaternion(link, q[link.q])
-        e = product(_constant_quaternion(model, link, M), e)
+        if link.first:
+            body, frame = inner_frame(model, link)
+            e = product(product(body_quaternion(model, body), unit(frame.orientation)), e)
         result.append(product(result[link.parent], e) if link.parent >= 0 else e)
     return result
-
-
-def _constant_quaternion(model: Model, link: Link, M: Pose) -> Any:
-    if not link.first:
-        return ca.SX([1, 0, 0, 0])
-    joint = model.mechanism.joint(link.joint)
-    body, frame = (joint.child, joint.on_child) if link.reverse else (joint.parent, joint.on_parent)
-    return product(body_quaternion(model, body), unit(frame.orientation))
 
 
 def unit(e: Any) -> Any:
@@ -225,7 +234,7 @@ def body_jacobian(model: Model, f: Sequence[Pose], body: str) -> Any:
         joint = model.mechanism.joint(link.joint)
         J = ca.horzcat(*(to_child(f[i], J[:, k]) for k in range(model.tree.nv)))
         J[:, link.v] = subspace(link, joint)
-    frame = body_in_link(model, body)
+    frame = model.in_link[body]
     return ca.horzcat(*(to_child(frame, J[:, k]) for k in range(model.tree.nv)))
 
 

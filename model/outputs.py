@@ -14,14 +14,13 @@ from typing import Any
 
 import casadi as ca
 
-from .dynamics import armature, inertias, joint_wrenches
+from .dynamics import armature, joint_wrenches
 from .equations import Equations, terms
 from .forces import cut_coordinates, cut_wrenches, push
 from .joints import TYPES
 from .kinematics import (
     Model,
     Motion,
-    body_in_link,
     body_quaternion,
     frame_in_link,
     motion,
@@ -99,14 +98,11 @@ def _joints(eq: Equations, closed: list[Loop], dv: Any) -> list[tuple[str, Any, 
             position = eq.q[eq.tree.q[joint.name]]
             velocity, acceleration = eq.v[eq.tree.v[joint.name]], dv[eq.tree.v[joint.name]]
             link = next(x for x in eq.tree.links if x.joint == joint.name)
-            if link.reverse and "Q" in kind.moves:
+            if link.reverse and kind.ball:
                 # the engine's ω is the parent's against the child; the user's the other way round
-                R = rotation(position[-4:])
-                turned = R.T @ velocity[-3:]
-                spin = R.T @ acceleration[-3:]
-                k = velocity.numel() - 3
-                velocity = ca.vertcat(velocity[:k], -turned)
-                acceleration = ca.vertcat(acceleration[:k], -spin)
+                R, w = rotation(position[kind.ball[0]]), kind.ball[1]
+                velocity, acceleration = ca.SX(velocity), ca.SX(acceleration)
+                velocity[w], acceleration[w] = -(R.T @ velocity[w]), -(R.T @ acceleration[w])
         elif joint.name in found:
             position, velocity = cut_coordinates(eq.model, found[joint.name], eq.q)
             acceleration = ca.jtimes(velocity, eq.q, dq) + ca.jtimes(velocity, eq.v, dv)
@@ -132,7 +128,7 @@ def _joints(eq: Equations, closed: list[Loop], dv: Any) -> list[tuple[str, Any, 
 def _bodies(model: Model, move: Motion, turns: list[Any]) -> list[tuple[str, Any, str, str]]:
     result = []
     for body in model.mechanism.bodies:
-        link, local = model.tree.holder[body.name], body_in_link(model, body.name)
+        link, local = model.tree.holder[body.name], model.in_link[body.name]
         X, V, dV = move.X[link], move.V[link], move.dV[link]
         w, dw, s = V[:3], dV[:3], local.p
         v = V[3:] + ca.cross(w, s)
@@ -203,7 +199,7 @@ def energies(eq: Equations, move: Motion, springs: Any) -> tuple[Any, Any]:
     kinetic = 0.5 * ca.dot(armature(eq.model), eq.v**2)
     potential = springs
     gravity = vector(eq.mechanism.gravity)
-    for inertia, X, V in zip(inertias(eq.model), move.X, move.V, strict=True):
+    for inertia, X, V in zip(eq.model.inertias, move.X, move.V, strict=True):
         if inertia is not None:
             kinetic += 0.5 * ca.dot(V, times(inertia, V))
             potential -= ca.dot(gravity, inertia.m * X.p + X.R @ inertia.h)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 SNAP = 1e-14
 
@@ -79,7 +80,11 @@ def conjugate(e: Any) -> Any:
 
 def pose(frame: Any) -> Pose:
     """Pose of a described frame in its body."""
-    return Pose(snap(rotation(frame.orientation)), vector(frame.position))
+    e = frame.orientation
+    if isinstance(e, ca.SX):
+        return Pose(rotation(e), vector(frame.position))
+    R = Rotation.from_quat([*e[1:], e[0]]).as_matrix()
+    return Pose(snap(ca.SX(ca.DM(R))), vector(frame.position))
 
 
 def compose(f: Pose, g: Pose) -> Pose:

@@ -80,9 +80,8 @@ def test_tree(seed):
         close(value, 0 * value, 1e-9)
     q, v, *_ = numbers(eq, seed)
     R = np.array(ca.Function("R", [eq.q], [move.X[link].R])(q))
-    from cutjoint.model.kinematics import body_in_link
 
-    local = np.array(ca.DM(body_in_link(eq.model, body).R))
+    local = np.array(ca.DM(eq.model.in_link[body].R))
     w = R @ local @ np.array(ca.Function("J", [eq.q], [ca.densify(J)])(q))[:3] @ v
     close(w, np.array(twist(q, v)).ravel())
 
