@@ -38,8 +38,8 @@ MARKERS = {
     "spherical-translational": ("D", INK),
     "translational-distance": ("s", "white"),
 }
-STRETCHED = ("prismatic", "cylindrical", "distance", "helical")  # drawn with a line between their ends
-STRETCHED += ("revolute-spherical", "spherical-translational", "translational-distance")
+STRETCHED = {"prismatic", "cylindrical", "distance", "helical"}  # drawn with a line between their ends
+STRETCHED |= {"revolute-spherical", "spherical-translational", "translational-distance"}
 
 
 def save_picture(

@@ -42,8 +42,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 def test_every_source_file_is_installed(wheel: set[str]) -> None:
-    sources = {f"cutjoint/{p.relative_to(ROOT)}" for f in FOLDERS for p in (ROOT / f).glob("*.py")}
-    assert sources <= wheel
+    sources = {f"cutjoint/{p.relative_to(ROOT)}" for f in FOLDERS for p in (ROOT / f).rglob("*.py")}
+    assert sources <= wheel, "name every folder with Python files under [tool.setuptools] packages"
 
 
 def test_examples_and_type_markers_are_installed(wheel: set[str]) -> None:

@@ -1,0 +1,84 @@
+"""Pictures and plots show what they should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cutjoint.model import Simulation, list_examples, load
+from cutjoint.model.joints import TYPES
+from cutjoint.model.picture import MARKERS, draw, save_picture
+from cutjoint.model.plot import draw_plot, group
+from cutjoint.model.sketch import body_points, choose_view, family, joint_frame
+
+
+def test_every_joint_type_has_a_marker() -> None:
+    assert set(MARKERS) == set(TYPES) - {"free"}
+
+
+@pytest.mark.parametrize("name", list_examples())
+def test_every_example_is_drawn_with_its_joints_where_they_are(name: str) -> None:
+    simulation = Simulation(load(name), compile=False)
+    mechanism, poses = simulation.mechanism, simulation.body_poses()
+    view = choose_view(mechanism, poses, body_points(mechanism, poses))
+    np.testing.assert_allclose(view.axes @ view.axes.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(view.axes) > 0, "a mirrored picture"
+    axes = draw(mechanism, poses, [cut.name for cut in simulation.tree.cuts]).axes[0]
+    drawn = np.vstack(
+        [line.get_xydata() for line in axes.lines if line.get_marker() not in ("None", "+", "|")]
+    )
+    for joint in mechanism.joints:
+        if joint.type != "free":
+            place = view.flat(joint_frame(joint.on_parent, poses[joint.parent])[1])
+            assert np.min(np.linalg.norm(drawn - place, axis=1)) < 1e-9, joint.name
+
+
+def test_planar_mechanisms_are_seen_straight_on_and_gravity_pulls_down() -> None:
+    seen = {}
+    for name in ("fivebar", "stewart"):
+        simulation = Simulation(load(name), compile=False)
+        poses = simulation.body_poses()
+        seen[name] = choose_view(simulation.mechanism, poses, body_points(simulation.mechanism, poses))
+        down = seen[name].axes @ np.array([float(x) for x in simulation.mechanism.gravity])
+        assert down[1] < 0 and abs(down[0]) < 1e-9
+    assert seen["fivebar"].planar and not seen["stewart"].planar
+
+
+def test_names_of_motors_are_written(tmp_path: Path) -> None:
+    simulation = Simulation(load("stewart"), compile=False)
+    figure = draw(simulation.mechanism, simulation.body_poses())
+    words = {text.get_text() for text in figure.axes[0].texts}
+    assert {"motor1", "motor2", "motor3"} <= words
+    save_picture(tmp_path / "a.svg", simulation.mechanism, simulation.body_poses())
+    assert "<svg" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
+def test_bodies_that_differ_by_a_number_are_one_family() -> None:
+    assert [family(n) for n in ("leg1", "leg_12", "rod1a", "7", "platform")] == [
+        "leg",
+        "leg",
+        "roda",
+        "7",
+        "platform",
+    ]
+
+
+def test_a_plot_has_a_panel_for_each_kind_and_unit() -> None:
+    time = np.linspace(0, 1, 5)
+    names = [
+        "joint.a.position",
+        "joint.b.position",
+        "joint.slide.position",
+        "body.p.position[1]",
+        "loop.residual",
+    ]
+    units = {"joint.a.position": "rad", "joint.b.position": "rad", "joint.slide.position": "m"}
+    assert list(group(names, units).values()) == [names[:2], names[2:3], names[3:4], names[4:]]
+    columns = {name: time + k for k, name in enumerate(names)}
+    panels = draw_plot(time, columns, "title", units).axes
+    assert [panel.get_ylabel() for panel in panels][:2] == ["joint position\n(rad)", "joint position\n(m)"]
+    assert [line.get_label() for line in panels[0].lines] == ["a", "b"]
+    assert panels[2].lines[0].get_label() == "p x"
+    np.testing.assert_array_equal(panels[0].lines[1].get_ydata(), time + 1)
+    assert panels[3].get_yscale() == "log"
