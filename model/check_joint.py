@@ -44,7 +44,7 @@ def check_joint(joint: Joint, known: set[str]) -> Joint:
     )
     if joint.friction_speed == 0:
         raise Flaw((*place, "friction_speed"), "friction_speed must be positive, not 0")
-    return replace(joint, pitch=_pitch(joint), length=_length(joint))
+    return replace(joint, pitch=_pitch(joint), length=_length(joint), travel=_travel(joint))
 
 
 def known_type(joint_type: Any, place: Place) -> str:
@@ -96,8 +96,9 @@ def _unit_length(e: tuple[float, ...], place: Place) -> tuple[float, ...]:
 
 def _start(joint: Joint, kinds: JointType, place: Place) -> tuple[float, ...]:
     start = _listed(joint.start, kinds.nq, joint.type, "start", place)
-    if start and "Q" in (kinds.moves or ()):  # the Euler parameters are the last four
-        return start[:-4] + _unit_length(start[-4:], place)
+    if start and kinds.ball:
+        e = kinds.ball[0]
+        return start[: e.start] + _unit_length(start[e], place) + start[e.stop :]
     return start
 
 
@@ -123,8 +124,17 @@ def _pitch(joint: Joint) -> float:
 def _length(joint: Joint) -> float:
     place = ("joints", joint.name, "length")
     length = plain_number(joint.length, place)
-    if joint.type == "distance" and length <= 0:
+    keeps = TYPES[joint.type].keeps_length
+    if keeps and length <= 0:
         raise Flaw(place, f"length must be positive, not {length:g}; two points kept together are spherical")
-    if joint.type != "distance" and length != 0:
+    if not keeps and length != 0:
         raise Flaw(place, f"a {joint.type} joint has no length; use type distance")
     return length
+
+
+def _travel(joint: Joint) -> float:
+    place = ("joints", joint.name, "travel")
+    travel = plain_number(joint.travel, place)
+    if travel != 0 and not TYPES[joint.type].keeps_travel:
+        raise Flaw(place, f"a {joint.type} joint has no travel; use type translational-distance")
+    return travel

@@ -65,7 +65,8 @@ class Joint:
     on_parent: Frame = Frame()
     on_child: Frame = Frame()
     pitch: Number = 0.0  # helical: metres of travel per radian
-    length: Number = 0.0  # distance joints: the distance kept, metres
+    length: Number = 0.0  # joints that keep a distance: how much, metres
+    travel: Number = 0.0  # translational-distance: where the slide is held, metres along its axis
     damping: Vector = ()  # N·m·s/rad or N·s/m
     stiffness: Vector = ()  # N·m/rad or N/m
     rest: Vector = ()  # coordinates at which the spring is relaxed

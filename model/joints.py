@@ -25,7 +25,7 @@ from typing import Any
 
 import casadi as ca
 
-from .primitives import Across, Along, Distance, Lock, Screw, Together
+from .primitives import Across, Along, AlongChild, Distance, Lock, Screw, SlideDistance, Together
 
 X, Y, Z = 0, 1, 2
 # Coordinates and speeds of each elementary move, by the ending of their names and unit.
@@ -62,6 +62,22 @@ class JointType:
     @property
     def rows(self) -> int:
         return sum(lock.rows for lock in self.locks)
+
+    @property
+    def ball(self) -> tuple[slice, slice] | None:
+        """Where the Euler parameters are among the coordinates, and ω among the speeds."""
+        if self.moves is None or "Q" not in self.moves:
+            return None
+        k = self.moves.index("Q")  # no type has two balls, so what is before has one number each
+        return slice(k, k + 4), slice(k, k + 3)
+
+    @property
+    def keeps_length(self) -> bool:
+        return any(isinstance(lock, Distance | SlideDistance) for lock in self.locks)
+
+    @property
+    def keeps_travel(self) -> bool:
+        return any(isinstance(lock, SlideDistance) for lock in self.locks)
 
     @property
     def zero(self) -> tuple[float, ...]:
@@ -152,6 +168,28 @@ TYPES: dict[str, JointType] = {
             (Distance(),),
             lambda R, p, e, joint: [],
             "a massless rod with ball ends: keeps two points 'length' apart",
+        ),
+        # Composite joints of paper 003 (5): a massless body between two simple joints.
+        JointType(
+            "revolute-spherical",
+            None,
+            (Along(Z), Distance()),
+            lambda R, p, e, joint: [],
+            "a massless arm 'length' long: a hinge on the parent, a ball on the child",
+        ),
+        JointType(
+            "spherical-translational",
+            ("Q", "Pz"),
+            (AlongChild(X), AlongChild(Y)),
+            lambda R, p, e, joint: [e[0], e[1], e[2], e[3], ca.dot(R[:, 2], p)],
+            "a ball on the parent, then a slide along the axis of the child",
+        ),
+        JointType(
+            "translational-distance",
+            None,
+            (SlideDistance(),),
+            lambda R, p, e, joint: [],
+            "a massless rod 'length' long, from a slide held at 'travel' along the parent's axis",
         ),
     )
 }

@@ -90,6 +90,23 @@ def _offset(e: Ends, u: Any) -> Row:
 
 
 @dataclass(frozen=True)
+class AlongChild:
+    """Dot-2 the other way round: d has no component along axis `a` of frame j, Φ = w·d."""
+
+    a: int
+    rows: ClassVar[int] = 1
+
+    def names(self) -> tuple[str, ...]:
+        return (f"offset along the child's {AXIS[self.a]}",)
+
+    def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
+        w, d, dd = e.Rj[:, self.a], e.rj - e.ri, e.vj - e.vi
+        dw = ca.cross(e.wj, w)
+        bias = ca.dot(ca.cross(e.wj, dw), d) + 2 * ca.dot(dw, dd)
+        return [Row(ca.dot(w, d), ca.SX(3, 1), -w, ca.cross(w, d), w, bias)]
+
+
+@dataclass(frozen=True)
 class Together:
     """The two origins coincide: Φ = A_baseᵀ d, in the axes of the body both chains start from."""
 
@@ -125,6 +142,27 @@ class Distance:
         d, dd = e.rj - e.ri, e.vj - e.vi
         zero = ca.SX(3, 1)
         return [Row(ca.dot(d, d) - joint.length**2, zero, -2 * d, zero, 2 * d, 2 * ca.dot(dd, dd))]
+
+
+@dataclass(frozen=True)
+class SlideDistance:
+    """A point `travel` along the parent's z axis stays `length` from the child's origin.
+
+    Φ = l·l − ℓ² with l = d − t z_i (paper 003, Eq. 53, with the sign of s12 put right).
+    """
+
+    rows: ClassVar[int] = 1
+
+    def names(self) -> tuple[str, ...]:
+        return ("distance from the slide",)
+
+    def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
+        z, t = e.Ri[:, 2], joint.travel
+        dz = ca.cross(e.wi, z)
+        l, dl = e.rj - e.ri - t * z, e.vj - e.vi - t * dz
+        bias = 2 * ca.dot(dl, dl) - 2 * t * ca.dot(l, ca.cross(e.wi, dz))
+        Phi = ca.dot(l, l) - joint.length**2
+        return [Row(Phi, -2 * t * ca.cross(z, l), -2 * l, ca.SX(3, 1), 2 * l, bias)]
 
 
 @dataclass(frozen=True)
@@ -167,4 +205,4 @@ class Screw:
         ]
 
 
-Lock = Across | Along | Together | Distance | Screw
+Lock = Across | Along | AlongChild | Together | Distance | SlideDistance | Screw

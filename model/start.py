@@ -28,8 +28,9 @@ def start_speeds(mechanism: Mechanism, tree: Tree, q: np.ndarray) -> np.ndarray:
             continue
         v[where] = joint.speed
         link = next(x for x in tree.links if x.joint == name)
-        if link.reverse and "Q" in (TYPES[joint.type].moves or ()):
-            w, x, y, z = q[tree.q[name]][-4:]
-            ball = slice(where.stop - 3, where.stop)
-            v[ball] = -Rotation.from_quat([x, y, z, w]).apply(v[ball])
+        ball = TYPES[joint.type].ball
+        if link.reverse and ball:
+            w, x, y, z = q[tree.q[name]][ball[0]]
+            spin = v[where][ball[1]]
+            v[where][ball[1]] = -Rotation.from_quat([x, y, z, w]).apply(spin)
     return v
