@@ -70,10 +70,11 @@ def name(text: Any, place: Place) -> str:
     if not isinstance(text, str) or not _NAME.fullmatch(text):
         example = re.sub(r"\W", "_", str(text), flags=re.ASCII)
         example = example if _NAME.fullmatch(example) else f"_{example}"
-        raise Flaw(
-            place[:1],
-            f"the name {kind(text)} must be made of letters, digits and _, such as '{example}'",
-        )
+        sentence = f"the name {kind(text)} must be made of letters, digits and _, such as '{example}'"
+        raise Flaw(place, sentence, whole=True)
+    if text == GROUND and place[0] == "bodies":
+        sentence = "'ground' is the fixed frame every mechanism has; rename that body"
+        raise Flaw(place, sentence, whole=True)
     return text
 
 
@@ -82,11 +83,9 @@ def _names_differ(group: str, items: Iterable[Any]) -> None:
     for item in items:
         place = (_group(item, group), str(item.name))
         name(item.name, place)
-        if item.name == GROUND and group == "bodies":
-            raise Flaw(place[:1], "'ground' is the fixed frame every mechanism has; rename that body")
         if item.name in seen:
             what = "springs or cylinders" if group == "springs" else group
-            raise Flaw(place[:1], f"two {what} are named '{item.name}'; rename one")
+            raise Flaw(place, f"two {what} are named '{item.name}'; rename one", whole=True)
         seen.add(item.name)
 
 
@@ -134,10 +133,10 @@ def _connected(bodies: tuple[Body, ...], joints: tuple[Joint, ...]) -> None:
         frontier.extend(found)
     for body in bodies:
         if body.name not in reached:
-            rods = any(body.name in (j.parent, j.child) for j in joints if j.type == "distance")
+            rods = any(body.name in (j.parent, j.child) for j in joints if TYPES[j.type].moves is None)
             raise Flaw(
                 ("bodies", body.name),
-                f"no joint {'but distance joints ' if rods else ''}connects it to ground; "
+                f"no joint {'but rods ' if rods else ''}connects it to ground; "
                 "add one (type: free if it floats)",
             )
 
@@ -210,7 +209,8 @@ def _inputs_differ(mechanism: Mechanism) -> None:
     inputs = mechanism.inputs()
     for each in inputs:
         if inputs.count(each) > 1:
-            raise Flaw(("cylinders",), f"a motor and a cylinder are both named '{each}'; rename one")
+            sentence = f"a motor and a cylinder are both named '{each}'; rename one"
+            raise Flaw(("cylinders", each), sentence, whole=True)
 
 
 def _parameters(mechanism: Mechanism) -> None:

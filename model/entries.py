@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite, isnan
 from typing import Any, TypeVar
 
@@ -22,9 +22,14 @@ _DIRECTIONS = {
 
 
 class Entries:
-    """A mapping of the file, with the fields it may have."""
+    """A mapping of the file, with the fields it may have.
 
-    def __init__(self, values: Any, place: Place, known: Iterable[str]) -> None:
+    `elsewhere` holds what to say of fields that belong to another form of the same mapping.
+    """
+
+    def __init__(
+        self, values: Any, place: Place, known: Iterable[str], elsewhere: Mapping[str, str] | None = None
+    ) -> None:
         self.place = place
         self.values: dict[str, Any] = {} if values is None else values
         what = "it" if len(place) == 2 else place[-1] if place else "a description"
@@ -33,7 +38,8 @@ class Entries:
         names = list(known)
         for key in self.values:
             if key not in names:
-                raise Flaw((*place, key), f"there is no field '{key}'; {nearest(key, names)}")
+                hint = (elsewhere or {}).get(key) or nearest(key, names)
+                raise Flaw((*place, key), f"there is no field '{key}'; {hint}")
 
     def __contains__(self, key: str) -> bool:
         return self.values.get(key) is not None

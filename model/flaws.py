@@ -28,11 +28,14 @@ _SINGULAR = {
 
 
 class Flaw(DescriptionError):
-    """Something wrong at a place of a description, such as ("bodies", "leg1", "mass")."""
+    """Something wrong at a place of a description, such as ("bodies", "leg1", "mass").
 
-    def __init__(self, place: Place, sentence: str) -> None:
+    The sentence starts with the item (body 'leg1': ...) unless it already says which (`whole`).
+    """
+
+    def __init__(self, place: Place, sentence: str, whole: bool = False) -> None:
         self.place = place
-        if len(place) > 1 and place[0] in _SINGULAR:
+        if len(place) > 1 and place[0] in _SINGULAR and not whole:
             sentence = f"{_SINGULAR[place[0]]} '{place[1]}': {sentence}"
         super().__init__(sentence)
 

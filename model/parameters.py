@@ -28,7 +28,8 @@ _GROUPS = {"body": "bodies", "joint": "joints", "strut": "struts", "load": "load
 # Where a description holds a number and not a vector.
 _SCALARS = {
     "body.mass",
-    *(f"joint.{f}" for f in ("pitch", "length", "friction_speed", "limit_stiffness", "limit_damping")),
+    *(f"joint.{f}" for f in ("pitch", "length", "travel", "friction_speed")),
+    *(f"joint.{f}" for f in ("limit_stiffness", "limit_damping")),
     *(f"strut.{f}" for f in ("stiffness", "damping", "length")),
 }
 
@@ -183,17 +184,18 @@ def _joint_fields(joint: Joint) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
     for side in ("on_parent", "on_child"):
         frame: Frame = getattr(joint, side)
         yield f"{side}.position", frame.position, (FRAME["position"],) * 3
-        if TYPES[joint.type].moves is not None:  # a rod's ends have no direction
+        if joint.type != "distance":  # a rod's ends have no direction
             yield f"{side}.orientation", frame.orientation, (FRAME["orientation"],) * 4
-    fields = ["pitch", "length", *PER_SPEED]
-    if TYPES[joint.type].nv == 1:
-        fields += ["friction_speed", "limit_stiffness", "limit_damping"]
+    fields = ["pitch", "length", "travel", *(f for f in PER_SPEED if _given(getattr(joint, f)))]
+    fields += ["friction_speed"] if _given(joint.friction) else []
+    fields += ["limit_stiffness", "limit_damping"] if joint.limits != Joint.limits else []
     for field in fields:
-        value = getattr(joint, field)
-        if field in PER_SPEED and not isinstance(value, ca.SX) and len(value) == 0:
-            continue
         if units[field]:
-            yield field, value, units[field]
+            yield field, getattr(joint, field), units[field]
+
+
+def _given(values: Any) -> bool:
+    return isinstance(values, ca.SX) or len(values) > 0
 
 
 def _get(mechanism: Mechanism, whole: str) -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import examples
 from .check import check
+from .check import name as check_name
 from .check_joint import known_type
 from .description import GROUND, Body, Frame, Joint, Load, Mechanism, Motor, Strut
 from .drawing import Vector, matrix_inertia, matrix_orientation, minus, orientation, symmetric_inertia
@@ -24,15 +25,24 @@ from .entries import Entries
 from .errors import DescriptionError
 from .fields import BODY, GRAVITY, LOAD, PER_SPEED, STRUT, joint_units
 from .flaws import Flaw, known_body, nearest
+from .joints import TYPES
 from .units import kind
 from .yaml_text import LARGEST_FILE, parse
 
 _GROUPS = ("bodies", "joints", "motors", "springs", "cylinders", "loads", "outputs", "parameters")
-_JOINT = ("type", "parent", "child", "pitch", "lead", "length", *PER_SPEED, "friction_speed", "limits")
-_JOINT += ("limit_stiffness", "limit_damping", "start", "speed", "cut")
+_JOINT = ("type", "parent", "child", "pitch", "lead", "length", "travel", *PER_SPEED, "limits")
+_JOINT += ("friction_speed", "limit_stiffness", "limit_damping", "start", "speed", "cut")
 _DIRECTIONS = ("axis", "across", "orientation")
-_DIRECTED = ("revolute", "prismatic", "cylindrical", "universal", "planar", "helical")
+_DIRECTED: tuple[str, ...] = ("revolute", "prismatic", "cylindrical", "universal", "planar", "helical")
+_DIRECTED += ("revolute-spherical", "spherical-translational", "translational-distance")
 _ORIGIN = (0.0, 0.0, 0.0)
+# What to say of a field of the one form of description in the other.
+_IF_DRAWN = dict.fromkeys(
+    ("on_parent", "on_child", "orientation"), "it is for 'axes: body'; as drawn, a joint has 'at' and 'axis'"
+)
+_IF_BODY = dict.fromkeys(
+    ("at", "point1", "point2"), "it is for 'axes: world'; write on_parent: {at: ...}, on_child: {at: ...}"
+) | {"origin": "it is for 'axes: world'; in body axes the origin is [0, 0, 0]"}
 
 
 def list_examples() -> dict[str, str]:
@@ -101,6 +111,7 @@ def _mechanism(values: Any, file: str) -> Mechanism:
     bodies: list[Body] = []
     origins: dict[str, Vector] = {GROUND: _ORIGIN}
     for name, entry in top.names("bodies").items():
+        check_name(name, ("bodies", name))
         body, origins[name] = _body(name, entry, drawn)
         bodies.append(body)
     joint = _drawn_joint if drawn else _body_joint
@@ -138,7 +149,8 @@ def _gravity(top: Entries) -> Vector:
 
 def _body(name: str, entry: Any, drawn: bool) -> tuple[Body, Vector]:
     """The body, and where its origin is drawn."""
-    fields = Entries(entry, ("bodies", name), ("mass", "com", "inertia", *(["origin"] if drawn else [])))
+    known = ("mass", "com", "inertia", *(["origin"] if drawn else []))
+    fields = Entries(entry, ("bodies", name), known, _IF_BODY)
     if drawn and "origin" not in fields:
         fields.need("com")
     com = fields.vector("com", BODY["com"], fields.vector("origin", "m", _ORIGIN))
@@ -185,20 +197,24 @@ def _type(entry: Any, place: tuple[str, ...]) -> str:
 def _drawn_joint(name: str, entry: Any, origins: dict[str, Vector]) -> Joint:
     place = ("joints", name)
     joint_type = _type(entry, place)
-    rod = joint_type == "distance"
-    fields = Entries(entry, place, (*_JOINT, *(("point1", "point2") if rod else ("at", "axis", "across"))))
+    rod = TYPES[joint_type].moves is None  # it has an end on each body, not one place
+    points = ("point1", "point2") if rod else ("at",)
+    directions = () if joint_type == "distance" else ("axis", "across")
+    ends = {"at": f"a {joint_type} joint has two ends, 'point1' and 'point2'"} if rod else {}
+    fields = Entries(entry, place, (*points, *directions, *_JOINT), {**_IF_DRAWN, **ends})
     parent, child = _ends(fields, origins, "parent", "child")
-    if rod:
-        fields.need("point1", "point2")
-    else:
-        fields.need("at", *(["axis"] if joint_type in _DIRECTED else []))
-        fields.need(*(["across"] if joint_type == "universal" else []))
+    fields.need(*points, *(["axis"] if joint_type in _DIRECTED else []))
+    fields.need(*(["across"] if joint_type == "universal" else []))
     point1 = fields.vector("point1" if rod else "at", "m")
     point2 = fields.vector("point2" if rod else "at", "m")
     turned = _orientation(fields, Frame.orientation)
     numbers = _joint_numbers(fields, joint_type)
     if rod and "length" not in fields:
-        numbers["length"] = hypot(*minus(point2, point1))
+        slid = minus(point2, point1)
+        if numbers["travel"]:
+            axis = fields.direction("axis") or _ORIGIN
+            slid = minus(slid, tuple(numbers["travel"] * x / hypot(*axis) for x in axis))
+        numbers["length"] = hypot(*slid)
     on_parent = Frame(minus(point1, origins[parent]), turned)
     on_child = Frame(minus(point2, origins[child]), turned)
     return Joint(name, joint_type, parent, child, on_parent, on_child, **numbers)
@@ -207,7 +223,7 @@ def _drawn_joint(name: str, entry: Any, origins: dict[str, Vector]) -> Joint:
 def _body_joint(name: str, entry: Any, origins: dict[str, Vector]) -> Joint:
     place = ("joints", name)
     joint_type = _type(entry, place)
-    fields = Entries(entry, place, (*_JOINT, *_DIRECTIONS, "on_parent", "on_child"))
+    fields = Entries(entry, place, ("on_parent", "on_child", *_DIRECTIONS, *_JOINT), _IF_BODY)
     parent, child = _ends(fields, origins, "parent", "child")
     both = _orientation(fields, Frame.orientation)
     frames: list[Frame] = []
@@ -239,7 +255,7 @@ def _orientation(fields: Entries, default: Vector) -> Vector:
 def _joint_numbers(fields: Entries, joint_type: str) -> dict[str, Any]:
     units = joint_units(joint_type)
     numbers = {key: fields.each(key, units[key], ()) for key in (*PER_SPEED, "speed", "start")}
-    for key in ("pitch", "length", "friction_speed", "limit_stiffness", "limit_damping"):
+    for key in ("pitch", "length", "travel", "friction_speed", "limit_stiffness", "limit_damping"):
         numbers[key] = fields.number(key, (*units[key], "1")[0], getattr(Joint, key))
     if "lead" in fields:
         if "pitch" in fields:

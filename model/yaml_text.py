@@ -64,7 +64,8 @@ def parse(text: str) -> tuple[Any, dict[Place, int]]:
     except yaml.MarkedYAMLError as error:
         raise DescriptionError(_not_yaml(error)) from None
     except yaml.reader.ReaderError as error:
-        character = f"U+{ord(error.character):04X} at position {error.position}"
+        code = ord(error.character) if isinstance(error.character, str) else error.character
+        character = f"U+{code:04X} at position {error.position}"
         raise DescriptionError(f"not YAML: the character {character} is not allowed") from None
     finally:
         if loader is not None:
