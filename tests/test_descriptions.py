@@ -341,6 +341,7 @@ def random_description(seed: int) -> Mechanism:
             some(Frame(some(vector(3), (0.0, 0.0, 0.0)), turn()), Frame()),
             pitch=rng.gauss(0, 1) if kind == "helical" else 0.0,
             length=rng.random() + 0.1 if any("Distance" in type(k).__name__ for k in t.locks) else 0.0,
+            travel=x() if any("Slide" in type(k).__name__ for k in t.locks) else 0.0,
             friction_speed=some(rng.random() + 0.1, 0.01),
             limit_stiffness=some(rng.random(), 1e4),
             start=some(tuple(start), ()),
