@@ -48,7 +48,7 @@ def urdf(mechanism: Mechanism, tree: Tree | None = None) -> str:
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice:
             raise DescriptionError(
-                f"the URDF of '{mechanism.name}' would have two {kind}s named '{twice}'; rename a body or joint"
+                f"the URDF of '{mechanism.name}' would have two {kind}s '{twice}'; rename a body or a joint"
             )
     xml.indent(robot)
     return '<?xml version="1.0"?>\n' + xml.tostring(robot, encoding="unicode") + "\n"

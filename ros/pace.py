@@ -1,0 +1,73 @@
+"""A fixed rate on the steady clock, which no change of the wall clock can disturb.
+
+Deadlines are start + k·period. A period whose start comes more than a whole period late is
+an overrun: its steps are owed. They are paid back one extra step in every tenth period, never in
+a burst, so a controller outside sees a mechanism that runs at most a tenth too fast for a while.
+After a stall longer than `FORGIVEN` the debt is dropped: simulated time then stays behind for
+good, and the report says by how much.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from .jitter import Jitter
+
+REPAY = 10  # periods between two extra steps
+FORGIVEN = 0.5  # seconds of debt beyond which it is dropped
+LONG = 0.05  # seconds: longer waits can be interrupted by the stop event
+
+
+class Pace:
+    """Tells when the next period starts and how many steps it may take."""
+
+    def __init__(self, period: float):
+        self.period = period
+        self.jitter = Jitter(period)
+        self.overruns = 0  # periods that started a whole period late or more
+        self.owed = 0  # steps still to be paid back
+        self.dropped = 0  # steps that never will be
+        self._next = 0.0
+        self._last = 0.0
+        self._since = 0
+
+    def start(self) -> None:
+        """Begin now; also after a pause, whose length is not owed."""
+        self._next = time.monotonic() + self.period
+        self._last = 0.0
+        self.owed = self._since = 0
+
+    def wait(self, stop: threading.Event) -> int:
+        """Sleep until the next deadline; returns the number of steps to take, one or two."""
+        ahead = self._next - time.monotonic()
+        if ahead > LONG:
+            stop.wait(ahead)
+        elif ahead > 0:
+            time.sleep(ahead)
+        return self.tick(time.monotonic())
+
+    def tick(self, now: float) -> int:
+        """A period starts at `now`: count what was missed, say how many steps to take."""
+        if self._last:
+            self.jitter.add(now - self._last)
+        self._last = now
+        missed = max(int((now - self._next) / self.period), 0)
+        if missed:
+            self.overruns += 1
+            self.owed += missed
+            if self.owed * self.period > FORGIVEN:
+                self.dropped += self.owed
+                self.owed = 0
+        self._next += (missed + 1) * self.period
+        self._since += 1
+        if self.owed and self._since >= REPAY:
+            self._since = 0
+            self.owed -= 1
+            return 2
+        return 1
+
+    @property
+    def lag(self) -> float:
+        """How far simulated time is behind the steady clock, seconds."""
+        return (self.owed + self.dropped) * self.period

@@ -1,0 +1,97 @@
+"""What the loop has to say of itself: for /diagnostics while it runs, in words at the end."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict
+from typing import Any
+
+from .loop import Loop
+from .settings import REAL_TIME
+
+OK, WARN, ERROR = 0, 1, 2
+NEAR_SINGULAR = 1e-3  # smallest singular value below which the pose is worth a warning
+
+
+class Health:
+    """Turns counters into a level, a sentence and key-value pairs; remembers the last look for rates."""
+
+    def __init__(self, loop: Loop):
+        self._wall, self._time, self._cpu = time.monotonic(), loop.time, _cpu()
+        self._begin = (self._wall, self._cpu)
+        self._overruns = 0
+
+    def look(self, loop: Loop) -> tuple[int, str, dict[str, Any]]:
+        """Level, message and values since the last look."""
+        now, at, cpu = time.monotonic(), loop.time, _cpu()
+        elapsed = max(now - self._wall, 1e-9)
+        commands, pace = loop.commands, loop.pace
+        singular = loop.simulation.topology()
+        residual = loop.simulation.outputs()["loop.residual"]
+        values: dict[str, Any] = {
+            "mode": loop.settings.mode,
+            "simulated time": f"{at:.6f}",
+            "real time factor": f"{(at - self._time) / elapsed:.4f}",
+            "cpu": f"{(cpu - self._cpu) / elapsed:.3f}",
+            "loop residual": f"{residual:.3e}",
+            "singularity distance": f"{singular.singular_value:.6g}",
+            "rank": f"{singular.rank_here} of {singular.rank}",
+            "mobility": singular.mobility,
+            "overruns": pace.overruns,
+            "lag": f"{pace.lag:.6f}",
+            "command age": "none" if commands.silent else f"{now - commands.seen:.4f}",
+            "commands received": commands.received,
+            "commands refused": commands.refused,
+            "commands beyond limits": commands.saturated,
+            **_jitter("period", pace.jitter),
+            **_jitter("command interval", commands.jitter),
+        }
+        if loop.link is not None:
+            values |= {f"udp {name}": count for name, count in asdict(loop.link.counts).items()}
+            values |= _jitter("udp response", loop.link.response)
+        late = pace.overruns - self._overruns
+        self._wall, self._time, self._cpu, self._overruns = now, at, cpu, pace.overruns
+        if loop.fault:
+            return ERROR, loop.fault, values
+        if singular.rank_here < singular.rank or singular.singular_value < NEAR_SINGULAR:
+            return WARN, "near a singular pose", values
+        if late and loop.settings.mode == REAL_TIME:
+            return WARN, f"{late} overruns since the last report", values
+        if commands.silent and commands.received and loop.follower is None:
+            return WARN, "commands have stopped; torques are zero", values
+        return OK, loop.settings.mode.replace("_", " "), values
+
+    def last_words(self, loop: Loop) -> list[str]:
+        """What a user wants to know after a run."""
+        elapsed = time.monotonic() - self._begin[0]
+        lines = [
+            f"{loop.periods} periods of {1e3 * loop.settings.period:g} ms in {elapsed:.3f} s, "
+            f"{100 * (_cpu() - self._begin[1]) / elapsed:.1f} % of a core"
+        ]
+        if loop.pace.jitter.report().count:
+            lines += [
+                loop.pace.jitter.report().text("period"),
+                f"{loop.pace.overruns} overruns, simulated time {1e3 * loop.pace.lag:.3f} ms behind",
+            ]
+        if loop.commands.jitter.report().count:
+            lines.append(loop.commands.jitter.report().text("commands"))
+        if loop.link is not None:
+            counts = ", ".join(f"{count} {name}" for name, count in asdict(loop.link.counts).items())
+            lines += [f"udp packets: {counts}", loop.link.response.report().text("udp response")]
+        return lines
+
+
+def _jitter(name: str, jitter: Any) -> dict[str, Any]:
+    r = jitter.report()
+    return {
+        f"{name} mean": f"{r.mean:.6f}",
+        f"{name} p99": f"{r.p99:.6f}",
+        f"{name} max": f"{r.longest:.6f}",
+        f"{name} missed": r.missed,
+    }
+
+
+def _cpu() -> float:
+    t = os.times()
+    return t.user + t.system

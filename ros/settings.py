@@ -1,0 +1,197 @@
+"""The node's parameters: what they mean, what they may be, which can change while it runs.
+
+Numbers are accepted with or without a decimal point. Everything is checked here, so that the
+rest of the node never meets a wrong value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import isfinite
+from typing import Any
+
+from ..model import CutjointError
+
+REAL_TIME, FAST, LOCK_STEP, PAUSED = MODES = ("real_time", "fast", "lock_step", "paused")
+OWN_GRAVITY = "description"
+
+
+class SettingError(CutjointError):
+    """A parameter with a wrong value."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One parameter: `check` returns the value to use, or raises."""
+
+    name: str
+    default: Any
+    about: str
+    check: Callable[[str, Any], Any]
+    changeable: bool = False
+
+
+def number(low: float, high: float, zero: bool = False) -> Callable[[str, Any], float]:
+    """A number between two others; also zero if `zero`."""
+
+    def check(name: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SettingError(f"{name} must be a number, not '{value}'")
+        if not isfinite(value) or not (low <= value <= high or (zero and value == 0)):
+            raise SettingError(
+                f"{name} must be from {low:g} to {high:g}{', or 0' if zero else ''}, not {value:g}"
+            )
+        return float(value)
+
+    return check
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise SettingError(f"{name} must be text, not '{value}'")
+    return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise SettingError(f"{name} must be true or false, not '{value}'")
+    return value
+
+
+def _mechanism(name: str, value: Any) -> str:
+    if not _text(name, value):
+        raise SettingError("say which mechanism: 'cutjoint node NAME', or parameter mechanism:=NAME")
+    return str(value)
+
+
+def _mode(name: str, value: Any) -> str:
+    if value not in MODES:
+        raise SettingError(f"{name} must be one of {', '.join(MODES)}, not '{value}'")
+    return str(value)
+
+
+def _gravity(name: str, value: Any) -> float | tuple[float, ...] | None:
+    if value == OWN_GRAVITY:
+        return None
+    if isinstance(value, str):
+        try:
+            value = [float(part) for part in value.strip("[]() ").split(",")]
+        except ValueError:
+            raise SettingError(f"{name} must be a number, three numbers or '{OWN_GRAVITY}'") from None
+    numbers = list(value) if isinstance(value, Sequence) or hasattr(value, "tolist") else [value]
+    check = number(-1e4, 1e4)
+    given = tuple(check(name, x) for x in numbers)
+    if len(given) not in (1, 3):
+        raise SettingError(f"{name} takes one number g for (0, 0, -g), or three, not {len(given)}")
+    return given[0] if len(given) == 1 else given
+
+
+def _start(name: str, value: Any) -> dict[str, list[float]]:
+    """`joint=value joint=value,value` as coordinates by joint."""
+    result: dict[str, list[float]] = {}
+    for word in _text(name, value).split():
+        joint, equals, numbers = word.partition("=")
+        try:
+            result[joint] = [float(x) for x in numbers.split(",")]
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise SettingError(f"{name} takes JOINT=VALUE with spaces between, not '{word}'")
+    return result
+
+
+often = number(0.01, 10000, zero=True)
+SETTINGS = (
+    Setting("mechanism", "", "name of an example or path of a description file", _mechanism),
+    Setting("mode", REAL_TIME, f"how time passes: {', '.join(MODES)}", _mode, changeable=True),
+    Setting("rate", 1000.0, "periods a simulated second, Hz", number(1, 10000)),
+    Setting(
+        "step", 0.0, "integration step, s, a part of the period; 0 for the period", number(1e-6, 1, True)
+    ),
+    Setting("gravity", OWN_GRAVITY, "m/s²: g for (0, 0, -g), or three numbers, or 'description'", _gravity),
+    Setting("start", "", "coordinates held at the start, such as 'motor1=0.1 motor2=0.2'", _start),
+    Setting(
+        "command_timeout",
+        0.2,
+        "s of silence before torques go to zero; 0: never",
+        number(1e-3, 3600, True),
+        True,
+    ),
+    Setting("joint_state_rate", 100.0, "joint states a simulated second; 0: every period", often, True),
+    Setting("diagnostics_rate", 1.0, "diagnostics a second; 0: none", often, True),
+    Setting("marker_rate", 20.0, "markers a second while somebody listens; 0: none", often, True),
+    Setting("publish_clock", False, "publish /clock, and stamp messages with simulated time", _flag),
+    Setting("clock_rate", 100.0, "clock messages a simulated second; 0: every period", often, True),
+    Setting(
+        "tracking_frequency", 20.0, "rad/s: how stiffly trajectories are followed", number(0.1, 1000), True
+    ),
+    Setting("realtime_priority", 0.0, "SCHED_FIFO priority, 1 to 99; 0: none", number(1, 99, True)),
+    Setting("udp", "", "HOST:PORT to listen on for a device in the loop; empty: none", _text),
+    Setting("compile", True, "compile the equations where a C compiler is found", _flag),
+)
+BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+@dataclass
+class Settings:
+    """Checked values of all parameters; fields as in `SETTINGS`."""
+
+    mechanism: str
+    mode: str
+    rate: float
+    step: float
+    gravity: float | tuple[float, ...] | None
+    start: dict[str, list[float]]
+    command_timeout: float
+    joint_state_rate: float
+    diagnostics_rate: float
+    marker_rate: float
+    publish_clock: bool
+    clock_rate: float
+    tracking_frequency: float
+    realtime_priority: float
+    udp: str
+    compile: bool
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Settings:
+        """All settings from raw values, defaults for those not given; checks them one by one and together."""
+        checked = {s.name: s.check(s.name, values.get(s.name, s.default)) for s in SETTINGS}
+        settings = cls(**{f.name: checked[f.name] for f in fields(cls)})
+        settings.substeps  # noqa: B018  raises if step and rate do not fit
+        if settings.udp and settings.mode == LOCK_STEP:
+            raise SettingError(
+                "udp needs time to run by itself; choose mode real_time, or lock_step without udp"
+            )
+        return settings
+
+    @property
+    def period(self) -> float:
+        return 1.0 / self.rate
+
+    @property
+    def substeps(self) -> int:
+        """Integration steps in one period."""
+        if not self.step:
+            return 1
+        count = round(self.period / self.step)
+        if count < 1 or abs(count * self.step - self.period) > 1e-9 * self.period:
+            raise SettingError(
+                f"step {self.step:g} s does not divide the period {self.period:g} s of rate {self.rate:g} Hz"
+            )
+        return count
+
+    def change(self, name: str, value: Any) -> Any:
+        """The checked value for a change while running; says why not otherwise."""
+        setting = BY_NAME[name]
+        if not setting.changeable:
+            raise SettingError(
+                f"{name} can't change while the node runs; start it again with {name}:={value}"
+            )
+        checked = setting.check(name, value)
+        if name == "mode" and (checked == LOCK_STEP) != (self.mode == LOCK_STEP):
+            raise SettingError(
+                f"mode can't change from {self.mode} to {checked} while the node runs; start it again"
+            )
+        return checked
