@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 # Relative weight of the proximal term, and how often it is applied.
-SOFTNESS = 1e-10
-SWEEPS = 3
+SOFTNESS = 1e-11
+SWEEPS = 4
 # Added to it, so that rows which all vanish at a pose divide by something.
 SMALLEST = 1e-30
 
@@ -119,7 +119,7 @@ class Constrained(NamedTuple):
 def constrained(M: Any, G: Any) -> Constrained:
     """Prepare M a + Gᵀλ = f, G a = c for any rank of G.
 
-    With S = G M⁻¹ Gᵀ, (S + μ)λ = rhs + μ λ_old is solved a few times, μ = 1e-10 tr(S)/m. Rows of
+    With S = G M⁻¹ Gᵀ, (S + μ)λ = rhs + μ λ_old is solved a few times, μ = SOFTNESS tr(S)/m. Rows of
     full rank are met to round-off; for dependent rows λ tends to the one of least norm;
     where G loses rank the multiplier fades smoothly instead of growing without bound.
     """
@@ -137,25 +137,25 @@ def constrained(M: Any, G: Any) -> Constrained:
     return Constrained(factor, Y, rows, factorize(S, least_degree(S)), mu)
 
 
-def accelerations(system: Constrained, f: Any, c: Any) -> tuple[Any, Any]:
+def accelerations(system: Constrained, f: Any, c: Any, sweeps: int = SWEEPS) -> tuple[Any, Any]:
     """a and λ of M a + Gᵀλ = f, G a = c."""
     y = forward(system.M, entries(f))
     rhs = [inner(system.M, column, y) - c[k] for k, column in enumerate(system.Y)]
-    lam = multipliers(system, rhs)
+    lam = multipliers(system, rhs, sweeps)
     for k, column in enumerate(system.Y):
         for i, x in column.items():
             y[i] = y.get(i, 0) - x * lam[k]
     return backward(system.M, y), lam
 
 
-def multipliers(system: Constrained, rhs: list[Any]) -> Any:
+def multipliers(system: Constrained, rhs: list[Any], sweeps: int = SWEEPS) -> Any:
     """λ of S λ = rhs by proximal sweeps."""
     lam = ca.SX.zeros(len(rhs), 1)
     if not system.rows:
         return lam
     b = ca.vertcat(*(rhs[k] for k in system.rows))
     x = ca.SX.zeros(b.shape)
-    for _ in range(SWEEPS):
+    for _ in range(sweeps):
         x = backward(system.S, forward(system.S, dict(enumerate(ca.vertsplit(b + system.mu * x)))))
     lam[system.rows] = x
     return lam

@@ -1,0 +1,72 @@
+"""Mechanisms the tests of singularities, formulations and steppers share, built in Python."""
+
+from __future__ import annotations
+
+from math import acos, asin, pi
+
+from cutjoint.model import Body, Frame, Joint, Mechanism
+
+HALF_TURN = (0.0, 0.0, 0.0, 1.0)  # about z
+DOWN = (0.0, -9.81, 0.0)
+
+# Paper 004, 3.2: the singular pose (as corrected) and the start of the second example.
+SINGULAR = (pi, 0.0, pi, 0.0)
+SYMMETRIC = (2 * pi / 3, pi / 3 + acos(2 / 3), 2 * asin(2 / 3), pi / 3 + acos(2 / 3))
+
+
+def rod(name: str, length: float, mass: float, inertia: float | None = None) -> Body:
+    """A rod along x from the origin; slender if no inertia across it is given."""
+    across = mass * length**2 / 12 if inertia is None else inertia
+    return Body(name, mass, (length / 2, 0.0, 0.0), (0.0, across, across, 0.0, 0.0, 0.0))
+
+
+def five_bar(start: tuple[float, ...] = SYMMETRIC, cut: str = "right") -> Mechanism:
+    """Paper 004, Fig. 3.1 and Table 3.1: four rods between supports 1 m apart, q interior angles."""
+    lengths = (1.0, 1.5, 1.5, 1.0)
+    bodies = tuple(
+        rod(f"rod{k + 1}", length, mass, inertia)
+        for k, (length, mass, inertia) in enumerate(zip(lengths, (2, 3, 3, 2), (1, 2, 2, 1), strict=True))
+    )
+    joints = [
+        Joint("left", "revolute", "ground", "rod1", start=(start[0],), cut=False if cut == "right" else None)
+    ]
+    for k, name in enumerate(("elbow1", "apex", "elbow2")):
+        at = Frame((lengths[k], 0.0, 0.0), HALF_TURN)
+        joints.append(
+            Joint(
+                name,
+                "revolute",
+                f"rod{k + 1}",
+                f"rod{k + 2}",
+                at,
+                start=(start[k + 1],),
+                cut=name == cut or None,
+            )
+        )
+    right = Frame((1.0, 0.0, 0.0)), Frame((1.0, 0.0, 0.0))
+    last = start[0] + sum(start[1:]) - 3 * pi  # absolute angle of the last rod
+    joints.append(
+        Joint("right", "revolute", "ground", "rod4", *right, start=(last,), cut=cut == "right" or None)
+    )
+    return Mechanism("fivebar", bodies, tuple(joints), gravity=DOWN)
+
+
+def four_bars(loops: int, angle: float = pi / 2, speed: float = -1.0) -> Mechanism:
+    """A row of parallelograms: loops + 1 rods on ground, a coupler between neighbours (each one cut).
+
+    All of 1 m and 1 kg, turning about z; the rods line up with ground and couplers twice a turn.
+    """
+    bodies: list[Body] = []
+    joints: list[Joint] = []
+    for k in range(loops + 1):
+        bodies.append(rod(f"rod{k}", 1.0, 1.0))
+        at = Frame((float(k), 0.0, 0.0))
+        joints.append(Joint(f"base{k}", "revolute", "ground", f"rod{k}", at, start=(angle,), speed=(speed,)))
+    end = Frame((1.0, 0.0, 0.0))
+    for k in range(loops):
+        bodies.append(rod(f"coupler{k}", 1.0, 1.0))
+        joints += [
+            Joint(f"pin{k}", "revolute", f"rod{k}", f"coupler{k}", end, start=(-angle,), speed=(-speed,)),
+            Joint(f"close{k}", "revolute", f"coupler{k}", f"rod{k + 1}", end, end, cut=True),
+        ]
+    return Mechanism(f"fourbars{loops}", tuple(bodies), tuple(joints), gravity=DOWN)
