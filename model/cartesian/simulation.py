@@ -1,0 +1,322 @@
+"""Simulate a described mechanism in Cartesian coordinates (paper 001, Eq. 27), motors as motion laws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.integrate import DOP853
+from scipy.linalg import lu_factor, lu_solve
+
+from ..compile import kernel
+from ..description import Mechanism
+from ..errors import AssemblyError, SimulationError
+from ..reader import load
+from ..simulation import Simulation
+from ..trajectory import Trajectory
+from .drives import Laws
+from .laws import Law
+from .lock import Lock
+from .system import System, system
+
+Array = np.ndarray
+TOLERANCE = 1e-12  # largest residual of an assembled pose, metres or radians
+SOFTNESS = 1e-10  # relative weight of the proximal term, as in the engine's `solve`
+SWEEPS = 3
+
+
+class CartesianSimulation:
+    """A mechanism in motion with seven coordinates a body.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or the name of an example, or the path of a description.
+    drives : joint -> motion law, or one law per coordinate; the joint then moves as told.
+    locks : further lock constraints between bodies, such as a trajectory to follow.
+    gravity : number g for (0, 0, −g), or a vector; the description's own if None.
+    baumgarte : (α, β) of Q_s = −2α Ċ − β² C, 1/s each; (0, 0) for none.
+    start : joint -> coordinates held while the mechanism is first assembled.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism | str,
+        *,
+        drives: Mapping[str, Laws] | None = None,
+        locks: Sequence[Lock] = (),
+        gravity: float | Iterable[float] | None = None,
+        baumgarte: tuple[float, float] = (10.0, 10.0),
+        start: Mapping[str, Any] | None = None,
+        compile: bool | None = False,
+    ):
+        described = load(mechanism) if isinstance(mechanism, str) else mechanism
+        described = described if gravity is None else described.with_gravity(gravity)
+        self.mechanism = replace(described, parameters={})
+        drives = {name: _named(law, name) for name, law in (drives or {}).items()}
+        for name in drives:
+            self.mechanism.joint(name)
+        self.system: System = system(self.mechanism, drives, locks)
+        self.inputs = self.mechanism.inputs()
+        self.baumgarte = baumgarte
+        self._coefficients = kernel(self.system.coefficients, compile)
+        self._outputs = kernel(self.system.outputs, compile)
+        self._u = np.zeros(len(self.inputs))
+        self.time = 0.0
+        self.q, self.dq = self._begin(drives, dict(start or {}))
+        self.q = self._close(0.0, self.q)
+        self.dq = self._onto_velocities(0.0, self.q, self.dq)
+
+    # -- motion --------------------------------------------------------------------------
+
+    def set_inputs(self, values: Mapping[str, float]) -> None:
+        """Motor torques and cylinder forces by name, held until set again."""
+        for name, value in values.items():
+            if name not in self.inputs or not math.isfinite(value):
+                raise SimulationError(
+                    f"'{self.mechanism.name}' takes finite values for its inputs "
+                    f"{', '.join(self.inputs) or '(none)'}, not {name} = {value}"
+                )
+            self._u[self.inputs.index(name)] = value
+
+    def accelerations(self, t: float, q: Array, dq: Array) -> tuple[Array, Array]:
+        """q̈ and λ of system (27) with Baumgarte's terms."""
+        M, f, C, Cq, Ct, Qc = self._terms(t, q, dq)
+        alpha, beta = self.baumgarte
+        return _solve(M, Cq, f, Qc - 2 * alpha * (Cq @ dq + Ct) - beta**2 * C)
+
+    def run(
+        self,
+        duration: float,
+        step: float = 1e-2,
+        tolerance: float = 1e-10,
+        record: Iterable[str] | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Trajectory:
+        """Move on by `duration` seconds to `tolerance`, recording every `step`.
+
+        Dormand-Prince 8(5,3); after every step Euler parameters are brought back to length one and
+        their rates to the tangent, and Baumgarte's terms hold the rest.
+        """
+        if not (duration >= 0 and math.isfinite(duration) and step > 0):
+            raise SimulationError(
+                f"a run takes a finite duration and a positive step, not {duration} and {step}"
+            )
+        n = self.system.size
+
+        def slope(t: float, x: Array) -> Array:
+            return np.concatenate([x[n:], self.accelerations(t, x[:n], x[n:])[0]])
+
+        begin = self.time
+        due = [begin + min(k * step, duration) for k in range(int(duration / step + 1e-9) + 1)]
+        if due[-1] < begin + duration - 1e-9 * step:
+            due.append(begin + duration)
+        rows, names = [], self._columns(record)
+        rows.append(self._row(names))
+        x = np.concatenate([self.q, self.dq])
+        solver: Any = DOP853(slope, begin, x, begin + duration, rtol=max(tolerance, 1e-13), atol=tolerance)
+        waiting = due[1:]
+        while waiting:
+            message = solver.step()
+            if solver.status == "failed" or not np.isfinite(solver.y).all():
+                raise SimulationError(
+                    f"the integrator failed at {solver.t:.6g} s: {message}; loosen the tolerance"
+                )
+            between = solver.dense_output() if waiting[0] < solver.t else None
+            solver.y = self._unit(solver.y)
+            solver.f = slope(solver.t, solver.y)
+            while waiting and waiting[0] <= solver.t * (1 + 1e-15):
+                self.time = waiting.pop(0)
+                state = (
+                    solver.y if between is None or self.time >= solver.t else self._unit(between(self.time))
+                )
+                self.q, self.dq = state[:n].copy(), state[n:].copy()
+                rows.append(self._row(names))
+            if progress:
+                progress((solver.t - begin) / duration)
+        return Trajectory(np.array(due), tuple(n for n, _ in names), np.array(rows))
+
+    def kinematics(self, times: Iterable[float], record: Iterable[str] | None = None) -> Trajectory:
+        """Motion and reactions that the laws alone decide: inverse kinematics, then inverse dynamics.
+
+        C(q, t) = 0, C_q q̇ = −C_t, C_q q̈ = Q_c (24, 25), and C_qᵀλ = Q − M q̈. The laws must leave no freedom.
+        """
+        due = [float(t) for t in times]
+        rows, names = [], self._columns(record)
+        for t in due:
+            self._follow(t)
+            rows.append(self._row(names, self._prescribed()))
+        return Trajectory(np.array(due), tuple(n for n, _ in names), np.array(rows))
+
+    # -- reading -------------------------------------------------------------------------
+
+    def outputs(self) -> dict[str, Any]:
+        """Everything by structured name at the present state, as the engine names it, and `drive.<joint>`."""
+        y = self._output_vector(self._solved())
+        return {name: float(y[w][0]) if w.stop - w.start == 1 else y[w] for name, w in self.system.variables}
+
+    def residual(self) -> float:
+        """Largest entry of C at the present state."""
+        return float(np.abs(self._terms(self.time, self.q, self.dq)[2]).max(initial=0.0))
+
+    def freedom(self) -> int:
+        """Freedoms that constraints and laws leave at the present pose."""
+        Cq = self._terms(self.time, self.q, self.dq)[3]
+        return self.system.size - int(np.linalg.matrix_rank(Cq, tol=1e-9 * np.linalg.norm(Cq, 2)))
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _terms(self, t: float, q: Array, dq: Array) -> list[Array]:
+        result: list[Array] = self._coefficients(q, dq, self._laws(t), self._u)
+        return result
+
+    def _laws(self, t: float) -> Array:
+        if not self.system.moving:
+            return np.zeros((7, 0))
+        return np.hstack([place.columns(t) for place in self.system.moving])
+
+    def _begin(self, drives: Mapping[str, Laws], start: dict[str, Any]) -> tuple[Array, Array]:
+        """The engine's assembled start, with driven joints where their laws begin."""
+        engine = Simulation(self.mechanism, compile=False)
+        for name, laws in drives.items():
+            given = [laws] if isinstance(laws, Law) else list(laws)
+            if name in engine.tree.q and all(law is not None for law in given):
+                start.setdefault(name, np.concatenate([law(0.0).x for law in given if law is not None]))
+        engine.assemble(start)
+        y = engine.outputs()
+        q, dq = np.zeros(self.system.size), np.zeros(self.system.size)
+        for body, where in self.system.at.items():
+            p = y[f"body.{body}.orientation"]
+            w = y[f"body.{body}.angular_velocity"]
+            q[where] = np.concatenate([y[f"body.{body}.position"], p])
+            half = 0.5 * np.concatenate([[-p[1:] @ w], p[0] * w + np.cross(w, p[1:])])  # ½ (0, ω) ⊗ p
+            dq[where] = np.concatenate([y[f"body.{body}.velocity"], half])
+        return q, dq
+
+    def _close(self, t: float, q: Array) -> Array:
+        """Newton's method onto C(q, t) = 0, shortest steps."""
+        rest = np.zeros_like(q)
+        for _ in range(50):
+            C, Cq = self._terms(t, q, rest)[2:4]
+            if np.abs(C).max(initial=0.0) < TOLERANCE:
+                return self._unit(np.concatenate([q, rest]))[: len(q)]
+            q = q - np.linalg.lstsq(Cq, C, rcond=1e-9)[0]
+            if not np.isfinite(q).all():
+                break
+        C = self._terms(t, q, rest)[2]
+        worst = max(self.system.groups, key=lambda g: np.abs(C[g.where]).max(initial=0.0))
+        raise AssemblyError(
+            f"'{self.mechanism.name}' can't follow its motion laws at t = {t:g} s: '{worst.name}' stays off "
+            f"by {np.abs(C[worst.where]).max():.3g} m or rad; check the laws against what the joints allow"
+        )
+
+    def _onto_velocities(self, t: float, q: Array, dq: Array) -> Array:
+        """The nearest rates, in the mass metric, with C_q q̇ = −C_t (24)."""
+        M, _, _, Cq, Ct, _ = self._terms(t, q, dq)
+        return dq + _solve(M, Cq, np.zeros(len(q)), -(Cq @ dq + Ct))[0]
+
+    def _follow(self, t: float) -> None:
+        """Go to time t along the laws, in shorter steps where Newton's method would lose the branch."""
+        while self.time != t:
+            h = t - self.time
+            ddq = self._prescribed()[0] if h else 0
+            while True:
+                guess = self.q + h * self.dq + 0.5 * h * h * ddq
+                try:
+                    q = self._close(self.time + h, guess)
+                    if np.abs(q - guess).max() < 0.1:
+                        break
+                except AssemblyError:
+                    if abs(h) < 1e-6:
+                        raise
+                h = h / 2
+            self.q, self.time = q, t if h == t - self.time else self.time + h
+            self.dq = self._rates()
+        self.dq = self._rates()
+
+    def _rates(self) -> Array:
+        _, _, _, Cq, Ct, _ = self._terms(self.time, self.q, 0 * self.q)
+        free = self.freedom()
+        if free:
+            raise SimulationError(
+                f"the motion laws leave '{self.mechanism.name}' {free} freedoms; prescribe as many more"
+            )
+        return np.linalg.lstsq(Cq, -Ct, rcond=1e-9)[0]
+
+    def _prescribed(self) -> tuple[Array, Array]:
+        """q̈ that the laws ask for, and the λ they take."""
+        M, f, _, Cq, _, Qc = self._terms(self.time, self.q, self.dq)
+        ddq = np.linalg.lstsq(Cq, Qc, rcond=1e-9)[0]
+        return ddq, _least(M, Cq, f, ddq)
+
+    def _solved(self) -> tuple[Array, Array]:
+        """q̈ of (27), and λ; of redundant rows the λ of least norm to the last digit, since it is shown."""
+        ddq, _ = self.accelerations(self.time, self.q, self.dq)
+        M, f, _, Cq, _, _ = self._terms(self.time, self.q, self.dq)
+        return ddq, _least(M, Cq, f, ddq)
+
+    def _unit(self, x: Array) -> Array:
+        """Euler parameters at length one, their rates tangent."""
+        n, x = self.system.size, x.copy()
+        for where in self.system.at.values():
+            p, dp = x[where][3:], x[n + where.start + 3 : n + where.stop]
+            p /= np.linalg.norm(p)
+            dp -= p * (p @ dp)
+        return x
+
+    def _columns(self, record: Iterable[str] | None) -> list[tuple[str, int]]:
+        """Scalar columns by name and their places, as the engine's `run` names them."""
+        known: dict[str, list[tuple[str, int]]] = {}
+        for name, w in self.system.variables:
+            places = range(w.start, w.stop)
+            single = len(places) == 1
+            known[name] = [(name if single else f"{name}[{k + 1}]", i) for k, i in enumerate(places)]
+            known.update({column: [(column, i)] for column, i in known[name]})
+        wanted = list(record) if record is not None else [n for n, _ in self.system.variables]
+        for name in wanted:
+            if name not in known:
+                raise SimulationError(f"'{self.mechanism.name}' has no output '{name}'")
+        return [column for name in wanted for column in known[name]]
+
+    def _row(self, names: list[tuple[str, int]], solved: tuple[Array, Array] | None = None) -> Array:
+        y = self._output_vector(solved or self._solved())
+        return y[[i for _, i in names]]
+
+    def _output_vector(self, solved: tuple[Array, Array]) -> Array:
+        result: Array = self._outputs(self.q, self.dq, *solved, self._laws(self.time), self._u)
+        return result
+
+
+def _named(laws: Laws, joint: str) -> Laws:
+    """Laws that say in messages which joint they drive."""
+    if isinstance(laws, Law):
+        return laws.named(f"{laws.name} of joint {joint}")
+    return [None if law is None else law.named(f"{law.name} of joint {joint}") for law in laws]
+
+
+def _least(M: Array, Cq: Array, f: Array, ddq: Array) -> Array:
+    """λ of C_qᵀλ = f − M q̈ with the least norm."""
+    lam: Array = np.linalg.lstsq(Cq.T, f - M @ ddq, rcond=1e-9)[0]
+    return lam
+
+
+def _solve(M: Array, Cq: Array, f: Array, c: Array) -> tuple[Array, Array]:
+    """a and λ of M a + C_qᵀλ = f, C_q a = c, for any rank of C_q.
+
+    M is singular along the Euler parameters themselves and for bodies without inertia, so the whole
+    matrix is factorized, with −μ in its corner and λ carried over a few times (proximal multipliers).
+    """
+    n, m = len(f), len(c)
+    mu = SOFTNESS * (Cq**2).sum() / max(m, 1) * n / np.trace(M)
+    K = np.zeros((n + m, n + m))
+    K[:n, :n], K[:n, n:], K[n:, :n] = M, Cq.T, Cq
+    K[range(n, n + m), range(n, n + m)] = -mu
+    factors = lu_factor(K, check_finite=False)
+    lam = np.zeros(m)
+    a = np.zeros(n)
+    for _ in range(SWEEPS):
+        x = lu_solve(factors, np.concatenate([f, c - mu * lam]), check_finite=False)
+        a, lam = x[:n], x[n:]
+    return a, lam
