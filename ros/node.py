@@ -208,7 +208,8 @@ class MechanismNode(Node):
         return f"at {self.loop.time:.6f} s"
 
     def _linearize(self) -> str:
-        model = self.simulation.linearize()
+        simulation: Any = self.simulation
+        model = simulation.linearize()
         message = {"time": self.loop.time, "mechanism": self.simulation.mechanism.name, **model.as_dict()}
         self._linear.publish(String(data=json.dumps(message)))
         return f"published on linear_model, {np.shape(model.A)[0]} states"

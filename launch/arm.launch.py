@@ -1,0 +1,7 @@
+"""ros2 launch cutjoint arm.launch.py [mode:=lock_step] [rate:=500] [gravity:=0.0] ..."""
+
+from cutjoint.ros.launching import describe
+
+
+def generate_launch_description():
+    return describe("arm")
