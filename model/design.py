@@ -48,11 +48,13 @@ class Block:
     columns: slice  # of the Jacobian
     values: slice  # of q for coordinates, of p for dimensions
     units: tuple[str, ...]  # of the columns
+    turns: slice  # those of its columns that are a rotation, composed and not added
 
-    @property
-    def additive(self) -> bool:
-        """Whether a step is added to the values; rotations are composed instead."""
-        return self.columns.stop - self.columns.start == self.values.stop - self.values.start
+    def plain(self, k: int) -> int | None:
+        """Which of the values column k (counted within the block) is added to; None for a rotation."""
+        if k < self.turns.start:
+            return k
+        return None if k < self.turns.stop else k + (self.turns.stop > self.turns.start)
 
 
 class Design:
@@ -77,22 +79,17 @@ class Design:
     def _blocks(self, eq: Equations) -> Iterable[Block]:
         for name, v in eq.tree.v.items():
             if v.stop > v.start:
-                units = TYPES[self.mechanism.joint(name).type].speed_units
-                yield Block(
-                    f"q.{name}",
-                    "coordinate",
-                    name,
-                    v,
-                    eq.tree.q[name],
-                    tuple(u.removesuffix("/s") for u in units),
-                )
+                kind = TYPES[self.mechanism.joint(name).type]
+                units = tuple(unit.removesuffix("/s") for unit in kind.speed_units)
+                ball = kind.ball[1] if kind.ball else slice(0, 0)
+                yield Block(f"q.{name}", "coordinate", name, v, eq.tree.q[name], units, ball)
         at = eq.tree.nv
         for item in eq.parameters:
-            kind = item.path.split(".")[-1]
-            count = 3 if kind == "orientation" else item.slice.stop - item.slice.start
-            unit = "rad" if kind == "orientation" else item.unit
-            joint = item.path.split(".")[1]
-            yield Block(item.path, kind, joint, slice(at, at + count), item.slice, (unit,) * count)
+            what, joint = item.path.split(".")[-1], item.path.split(".")[1]
+            turns = slice(0, 3 if what == "orientation" else 0)
+            count = turns.stop or item.slice.stop - item.slice.start
+            unit = "rad" if turns.stop else item.unit
+            yield Block(item.path, what, joint, slice(at, at + count), item.slice, (unit,) * count, turns)
             at += count
 
     @property
@@ -112,8 +109,10 @@ class Design:
         """Present value of each column; 0 for rotations, which have no bounds."""
         x = np.zeros(self.width)
         for block in self.blocks:
-            if block.additive:
-                x[block.columns] = self.value(block, q, p)
+            values = self.value(block, q, p)
+            for k in range(len(block.units)):
+                place = block.plain(k)
+                x[block.columns.start + k] = 0.0 if place is None else values[place]
         return x
 
     def residual(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -188,9 +187,9 @@ class Design:
         if not index:
             return [k for b in found for k in range(b.columns.start, b.columns.stop)]
         for block in found:
-            if not index.isdigit() or not 1 <= int(index) <= len(block.units) or not block.additive:
+            if not index.isdigit() or not 1 <= int(index) <= len(block.units):
                 raise CutjointError(
-                    f"'{name}' has no component [{index}] that can change alone; write '{block.name}'"
+                    f"'{name}' has no component [{index}]; '{block.name}' has 1 to {len(block.units)}"
                 )
         return [b.columns.start + int(index) - 1 for b in found]
 
