@@ -44,17 +44,13 @@ class Loop:
         self.joint = joint
         self.i = End(model, move, joint.parent, joint.on_parent)
         self.j = End(model, move, joint.child, joint.on_child)
-        self.ends = Ends(
-            self.i.R, self.i.r, self.j.R, self.j.r, self.i.w, self.i.v, self.j.w, self.j.v
-        )
+        self.ends = Ends(self.i.R, self.i.r, self.j.R, self.j.r, self.i.w, self.i.v, self.j.w, self.j.v)
         base = model.tree.common(self.i.link, self.j.link)
         X: Pose = move.X[base] if base >= 0 else IDENTITY
         w = X.R @ move.V[base][:3] if base >= 0 else ca.SX.zeros(3, 1)
         dw = X.R @ move.dV[base][:3] if base >= 0 else ca.SX.zeros(3, 1)
         self.rows: list[Row] = [
-            row
-            for lock in TYPES[joint.type].locks
-            for row in lock.evaluate(self.ends, joint, (X.R, w, dw))
+            row for lock in TYPES[joint.type].locks for row in lock.evaluate(self.ends, joint, (X.R, w, dw))
         ]
 
 
@@ -100,6 +96,22 @@ def velocity_terms(closed: list[Loop]) -> Any:
                 + ca.dot(row.rj, j.dv)
             )
     return ca.vertcat(*terms, ca.SX(0, 1))
+
+
+def reactions(closed: list[Loop], lam: Any) -> list[dict[str, Any]]:
+    """Forces and torques of the multipliers, −λ times the rows, on both ends of every cut joint.
+
+    Keys `ri`, `wi` are force and torque on the parent's end, `rj`, `wj` on the child's, world axes.
+    """
+    result, at = [], 0
+    for loop in closed:
+        part = {n: ca.SX.zeros(3, 1) for n in ("wi", "ri", "wj", "rj")}
+        for row in loop.rows:
+            for n in part:
+                part[n] -= lam[at] * getattr(row, n)
+            at += 1
+        result.append(part)
+    return result
 
 
 def row_count(model: Model) -> int:

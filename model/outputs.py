@@ -27,7 +27,7 @@ from .kinematics import (
     position_rates,
     quaternions,
 )
-from .loops import Loop, residual
+from .loops import Loop, reactions, residual
 from .solve import accelerations, constrained
 from .spatial import product, rotation, times, vector
 
@@ -151,23 +151,19 @@ def _bodies(model: Model, move: Motion, turns: list[Any]) -> list[tuple[str, Any
     return result
 
 
-def _reactions(eq: Equations, move: Motion, closed: list[Loop], act: Any, lam: Any) -> list[tuple[str, Any, str, str]]:
+def _reactions(
+    eq: Equations, move: Motion, closed: list[Loop], act: Any, lam: Any
+) -> list[tuple[str, Any, str, str]]:
     """Reactions of all joints; those of cut joints are −λ on their rows, plus their own forces."""
     model = eq.model
-    wrenches = dict(act.wrenches)
-    at, seen = 0, {}
-    for loop in closed:
-        count = len(loop.rows)
-        part = {n: ca.SX.zeros(3, 1) for n in ("wi", "ri", "wj", "rj")}
-        for row, value in zip(loop.rows, ca.vertsplit(lam[at : at + count]) if count else [], strict=True):
-            for n in part:
-                part[n] -= value * getattr(row, n)
-        at += count
+    wrenches, seen = dict(act.wrenches), {}
+    for loop, part in zip(closed, reactions(closed, lam), strict=True):
         push(wrenches, move, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
         push(wrenches, move, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
-        own = cut_wrenches(loop, act.at_cuts[loop.joint.name]) if loop.joint.name in act.at_cuts else None
-        force = part["rj"] if own is None else part["rj"] + own["vj"]
-        moment = part["wj"] if own is None else part["wj"] + own["wj"]
+        force, moment = part["rj"], part["wj"]
+        if loop.joint.name in act.at_cuts:
+            own = cut_wrenches(loop, act.at_cuts[loop.joint.name])
+            force, moment = force + own["vj"], moment + own["wj"]
         seen[loop.joint.name] = (force, moment)
     F = joint_wrenches(model, move, wrenches)
     for i, link in enumerate(model.tree.links):

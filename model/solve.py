@@ -116,10 +116,10 @@ class Constrained(NamedTuple):
     mu: Any
 
 
-def constrained(M: Any, G: Any) -> Constrained:
+def constrained(M: Any, G: Any, softness: float = SOFTNESS) -> Constrained:
     """Prepare M a + Gᵀλ = f, G a = c for any rank of G.
 
-    With S = G M⁻¹ Gᵀ, (S + μ)λ = rhs + μ λ_old is solved a few times, μ = SOFTNESS tr(S)/m. Rows of
+    With S = G M⁻¹ Gᵀ, (S + μ)λ = rhs + μ λ_old is solved a few times, μ = softness·tr(S)/m. Rows of
     full rank are met to round-off; for dependent rows λ tends to the one of least norm;
     where G loses rank the multiplier fades smoothly instead of growing without bound.
     """
@@ -131,7 +131,7 @@ def constrained(M: Any, G: Any) -> Constrained:
         for j, b in enumerate(rows[i:], start=i):
             if Y[a].keys() & Y[b].keys():
                 S[i, j] = S[j, i] = inner(factor, Y[a], Y[b])
-    mu = SOFTNESS * ca.trace(S) / len(rows) + SMALLEST if rows else ca.SX(0)
+    mu = softness * ca.trace(S) / len(rows) + SMALLEST if rows else ca.SX(0)
     for i in range(len(rows)):
         S[i, i] += mu
     return Constrained(factor, Y, rows, factorize(S, least_degree(S)), mu)
