@@ -106,7 +106,7 @@ def closure(eq: Equations) -> ca.Function:
     """(q, p) → (g, G): residual and Jacobian of all cut joints."""
     move, closed = _at_rest(eq)
     g, G = residual(eq.model, closed), jacobian(eq.model, closed, move.X)
-    return ca.Function("closure", [eq.q, eq.p], [g, ca.densify(G)], ["q", "p"], ["g", "G"])
+    return _dense(ca.Function("closure", [eq.q, eq.p], [g, G], ["q", "p"], ["g", "G"]))
 
 
 def coefficients(eq: Equations) -> ca.Function:
@@ -116,9 +116,9 @@ def coefficients(eq: Equations) -> ca.Function:
     """
     t = terms(eq)
     B = ca.jacobian(t.right, eq.u)
-    out = [ca.densify(x) for x in (t.M, t.G, t.right, t.gamma, B)]
+    out = [t.M, t.G, t.right, t.gamma, B]
     names = ["q", "v", "u", "p"], ["M", "G", "right", "gamma", "B"]
-    return ca.Function("coefficients", [eq.q, eq.v, eq.u, eq.p], out, *names)
+    return _dense(ca.Function("coefficients", [eq.q, eq.v, eq.u, eq.p], out, *names))
 
 
 def needed_forces(eq: Equations) -> ca.Function:
@@ -154,6 +154,14 @@ def retraction(eq: Equations) -> ca.Function:
     return ca.Function("retraction", [eq.q, delta], [q], ["q", "delta"], ["q_new"])
 
 
+def _dense(function: ca.Function) -> ca.Function:
+    """The same with dense results: zeros are filled in by a loop, not written out one by one."""
+    arguments = [ca.MX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
+    results = function.call(arguments)
+    names = function.name_in(), function.name_out()
+    return ca.Function(function.name(), arguments, [ca.densify(x) for x in results], *names)
+
+
 def _at_rest(eq: Equations) -> tuple[Motion, list[Loop]]:
     move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     return move, loops(eq.model, move)
@@ -162,4 +170,3 @@ def _at_rest(eq: Equations) -> tuple[Motion, list[Loop]]:
 def _metric(eq: Equations) -> tuple[Constrained, list[Loop]]:
     move, closed = _at_rest(eq)
     return constrained(mass_matrix(eq.model, move.f), jacobian(eq.model, closed, move.X)), closed
-

@@ -102,12 +102,10 @@ def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:
     its speeds are scaled to the energy they should have: the direction, hence the branch, is
     the one that momentum chose, and no energy jumps.
     """
-    nq, nv, nu, np = eq.tree.nq, eq.tree.nv, eq.u.numel(), eq.p.numel()
-    sizes = (1, 1, 1, nq, nv, 1, nu, np, 1)  # done, length, worst error, q, v, work, u, p, h
-    x = ca.MX.sym("x", sum(sizes))
-    done, length, worst, q, v, work, u, p, h = ca.vertsplit(
-        x, [sum(sizes[:k]) for k in range(len(sizes) + 1)]
-    )
+    sizes = (1, 1, 1, eq.tree.nq, eq.tree.nv, 1, eq.u.numel(), eq.p.numel(), 1)
+    borders = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
+    x = ca.MX.sym("x", borders[-1])
+    done, length, worst, q, v, work, u, p, h = ca.vertsplit(x, borders)
     *new, error = once(q, v, work, u, p, length * h)
     good = ca.logic_or(error <= 1, length <= SHORTEST)
     moved = [ca.if_else(good, a, b) for a, b in zip(new, (q, v, work), strict=True)]
@@ -120,11 +118,10 @@ def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:
     guarded = ca.Function.if_else("guarded", attempt, idle)
     body = ca.Function("body", [x], [guarded(x[0] < 1 - SHORTEST / 2, x)])
 
-    q, v, work = ca.MX.sym("q", nq), ca.MX.sym("v", nv), ca.MX.sym("work")
-    u, p, h = ca.MX.sym("u", nu), ca.MX.sym("p", np), ca.MX.sym("h")
-    first = [ca.MX.sym("q1", nq), ca.MX.sym("v1", nv), ca.MX.sym("work1"), ca.MX.sym("error")]
+    q, v, work, u, p, h = (ca.MX.sym(f"x{k}", size) for k, size in enumerate(sizes[3:]))
+    first = [ca.MX.sym(f"y{k}", size) for k, size in enumerate((eq.tree.nq, eq.tree.nv, 1, 1))]
     end = body.fold(substeps)(ca.vertcat(0, 0.5, 0, q, v, work, u, p, h))
-    parts = ca.vertsplit(end, [sum(sizes[:k]) for k in range(len(sizes) + 1)])
+    parts = ca.vertsplit(end, borders)
     rest = ca.fmax(1 - parts[0], 0)
     *last, error = once(*parts[3:6], u, p, rest * h)
     worst = ca.fmax(parts[2], error)

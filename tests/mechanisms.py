@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import acos, asin, pi
 
-from cutjoint.model import Body, Frame, Joint, Mechanism
+import numpy as np
+from cutjoint.model import Body, Frame, Joint, Mechanism, Strut
 
 HALF_TURN = (0.0, 0.0, 0.0, 1.0)  # about z
 DOWN = (0.0, -9.81, 0.0)
@@ -70,3 +72,41 @@ def four_bars(loops: int, angle: float = pi / 2, speed: float = -1.0) -> Mechani
             Joint(f"close{k}", "revolute", f"coupler{k}", f"rod{k + 1}", end, end, cut=True),
         ]
     return Mechanism(f"fourbars{loops}", tuple(bodies), tuple(joints), gravity=DOWN)
+
+
+TURN = {
+    "x": (0.5**0.5, 0.0, 0.5**0.5, 0.0),
+    "y": (0.5**0.5, -(0.5**0.5), 0.0, 0.0),
+    "z": (1.0, 0.0, 0.0, 0.0),
+}
+
+
+def bricard() -> Mechanism:
+    """Bricard's linkage: six hinges along six edges of a cube, bricks of 1 m and 1 kg as links.
+
+    Five speeds, five rows, and yet it moves: one row follows from the others on the manifold.
+    """
+    corners = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 1, 1), (0, 1, 1), (0, 0, 1)]
+    axes = "yzxyzx"
+    names = ["ground", "brick1", "brick2", "brick3", "brick4", "brick5"]
+    bodies = []
+    for k in range(1, 6):
+        a, b = np.array(corners[k], float), np.array(corners[(k + 1) % 6], float)
+        along = np.abs(b - a)
+        inertia = tuple(np.where(along == 1, 2 * 0.1**2, 1 + 0.1**2) / 12)
+        bodies.append(Body(names[k], 1.0, tuple((a + b) / 2), (*inertia, 0.0, 0.0, 0.0)))
+    joints = []
+    for k in range(6):
+        at = Frame(tuple(float(x) for x in corners[k]), TURN[axes[k]])
+        cut = True if k == 0 else None
+        parent, child = (names[k - 1], names[k]) if k else ("ground", names[5])
+        joints.append(Joint(f"hinge{k}", "revolute", parent, child, at, at, cut=cut))
+    return Mechanism("bricard", tuple(bodies), tuple(joints))
+
+
+def stiff_five_bar(stiffness: float = 1e6, damping: float = 2e4) -> Mechanism:
+    """The five-bar with a stiff, damped strut between its elbows: one fast and one slow freedom."""
+    plain = five_bar()
+    length = 2.0  # between the elbows at the start, where they are 1 m out of either support at 120°
+    strut = Strut("strut", "rod1", "rod4", (1.0, 0.0, 0.0), (0.0, 0.0, 0.0), stiffness, damping, length)
+    return replace(plain, name="stiff", struts=(strut,))
