@@ -1,6 +1,31 @@
 """Maximal coordinates: constraints over Euler parameters, the lock constraint, assembly of parts.
 
 Beside the engine's joint coordinates, every body has seven here, origin and Euler parameters
-(papers 000 and 001). `problem` assembles parts under primitive constraints, `lock` is the six-row
-joint with motion laws, `simulation` runs a described mechanism in these coordinates.
+(papers 000 and 001). `Problem` assembles parts under primitive constraints, `Lock` is the six-row
+joint with motion laws, `CartesianSimulation` runs a described mechanism in these coordinates.
 """
+
+from . import laws
+from .constraints import Angle, Coincident, Distance, Dot1, Dot2
+from .lock import Lock, Marker
+from .problem import Part, Problem, Report
+from .problem_file import load as load_problem
+from .problem_file import read as read_problem
+from .simulation import CartesianSimulation
+
+__all__ = [
+    "Angle",
+    "CartesianSimulation",
+    "Coincident",
+    "Distance",
+    "Dot1",
+    "Dot2",
+    "Lock",
+    "Marker",
+    "Part",
+    "Problem",
+    "Report",
+    "laws",
+    "load_problem",
+    "read_problem",
+]

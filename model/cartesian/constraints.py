@@ -3,7 +3,7 @@
 A primitive is a function of origins r and of vectors v = A v' fixed to bodies (Definition 1).
 It says what its residual is and how that changes with each r and v; the Jacobian then follows
 
-- in Cartesian coordinates from Φ_r = ∂Φ/∂r and Φ_p = Σ ∂Φ/∂v K(v', p) (Eq. 8),
+- in Cartesian coordinates from Φ_r = ∂Φ/∂r and Φ_p = Σ ∂Φ/∂v K(v', p) (Eqs. 6a, 8),
 - in relative coordinates from Φ_q = Σ ∂Φ/∂r Jʳ + Σ ∂Φ/∂v J(v') (Eq. 17, with J of body j_k),
 
 whatever the primitive. Eqs. 19 and 20 are these sums written out; where 19g, 19k and 20 print
@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import cos
-from typing import ClassVar, NamedTuple
+from math import cos, hypot
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,11 +35,19 @@ class Pose(NamedTuple):
     A: Array
 
 
+class Part(NamedTuple):
+    """∂Φ/∂v of one vector v = A v'. `own` is ∂Φ/∂v in body axes where it is fixed to the same body."""
+
+    by_v: Array  # (..., m, 3)
+    v: Vector
+    own: Array | None = None
+
+
 class Side(NamedTuple):
-    """How a residual of m rows changes with one body: ∂Φ/∂r, and ∂Φ/∂v beside each v'."""
+    """How a residual of m rows changes with one body: ∂Φ/∂r, and ∂Φ/∂v of each of its vectors."""
 
     by_origin: Array  # (..., m, 3)
-    by_vectors: tuple[tuple[Array, Vector], ...]  # ((..., m, 3), v')
+    parts: tuple[Part, ...]
 
 
 class Value(NamedTuple):
@@ -73,7 +81,7 @@ class Dot1:
 
 @dataclass(frozen=True)
 class Angle:
-    """v1·v2 − cos α = 0 for unit v1, v2: two directions keep an angle (18c).
+    """v1·v2 − |v1||v2| cos α = 0: two directions keep an angle (18c, there with unit vectors).
 
     At α = 0 or π the row has no gradient; ask for two dot-1 rows there.
     """
@@ -86,7 +94,8 @@ class Angle:
     rows: ClassVar[int] = 1
 
     def evaluate(self, pose1: Pose, pose2: Pose) -> Value:
-        return _product(pose1, self.vector1, pose2, self.vector2, cos(self.angle))
+        target = cos(self.angle) * hypot(*self.vector1) * hypot(*self.vector2)
+        return _product(pose1, self.vector1, pose2, self.vector2, target)
 
 
 def _product(pose1: Pose, vector1: Vector, pose2: Pose, vector2: Vector, target: float) -> Value:
@@ -94,8 +103,8 @@ def _product(pose1: Pose, vector1: Vector, pose2: Pose, vector2: Vector, target:
     zero = np.zeros((1, 3))
     return Value(
         (v1 * v2).sum(-1, keepdims=True) - target,
-        Side(zero, ((v2[..., None, :], vector1),)),
-        Side(zero, ((v1[..., None, :], vector2),)),
+        Side(zero, (Part(v2[..., None, :], vector1),)),
+        Side(zero, (Part(v1[..., None, :], vector2),)),
     )
 
 
@@ -112,11 +121,11 @@ class Dot2:
 
     def evaluate(self, pose1: Pose, pose2: Pose) -> Value:
         v, d = place(pose1, self.vector1), _between(pose1, self.point1, pose2, self.point2)
-        row = v[..., None, :]
+        row, own = v[..., None, :], -np.asarray(self.vector1, float)[None]
         return Value(
             (v * d).sum(-1, keepdims=True),
-            Side(-row, ((d[..., None, :], self.vector1), (-row, self.point1))),
-            Side(row, ((row, self.point2),)),
+            Side(-row, (Part(d[..., None, :], self.vector1), Part(-row, self.point1, own))),
+            Side(row, (Part(row, self.point2),)),
         )
 
 
@@ -136,8 +145,8 @@ class Distance:
         row = 2 * d[..., None, :]
         return Value(
             (d * d).sum(-1, keepdims=True) - self.distance**2,
-            Side(-row, ((-row, self.point1),)),
-            Side(row, ((row, self.point2),)),
+            Side(-row, (Part(-row, self.point1),)),
+            Side(row, (Part(row, self.point2),)),
         )
 
 
@@ -155,8 +164,8 @@ class Coincident:
         one = np.eye(3)
         return Value(
             _between(pose1, self.point1, pose2, self.point2),
-            Side(-one, ((-one, self.point1),)),
-            Side(one, ((one, self.point2),)),
+            Side(-one, (Part(-one, self.point1),)),
+            Side(one, (Part(one, self.point2),)),
         )
 
 
@@ -167,18 +176,28 @@ def _between(pose1: Pose, point1: Vector, pose2: Pose, point2: Vector) -> Array:
     return pose2.r + place(pose2, point2) - pose1.r - place(pose1, point1)
 
 
-Derivative = Callable[[Vector, Array], Array]
+def exact(side: Side, pose: Pose) -> Array:
+    """Φ_p = Σ ∂Φ/∂v K(v', p), (..., m, 4): the derivative by a body's Euler parameters (Eq. 8)."""
+    total: Any = 0.0
+    for part in side.parts:
+        total = total + part.by_v @ euler.derivative(np.asarray(part.v, float), pose.p)
+    return np.asarray(total)
 
 
-def cartesian(side: Side, p: Array, derivative: Derivative = euler.derivative) -> tuple[Array, Array]:
-    """Φ_r (..., m, 3) and Φ_p (..., m, 4) of one body (Eqs. 6a, 8).
+def virtual_rotation(side: Side, pose: Pose) -> Array:
+    """Peng's −2 Σ ∂Φ/∂v A ṽ' G in place of `exact` (Eqs. 6b, 22), (..., m, 4), for comparison only.
 
-    `derivative` is K(u, p), or `euler.virtual_rotation` for Peng's formula (Eq. 6b).
+    Right on the tangent pᵀδp = 0 at |p| = 1 and nowhere else, since a virtual rotation takes
+    AᵀA = 1 for granted, while Newton's method leaves the sphere in its first step. As in
+    Eq. 22, AᵀA is left out where ∂Φ/∂v is fixed to the same body.
     """
-    by_p = sum(by_v @ derivative(v, p) for by_v, v in side.by_vectors)
-    return side.by_origin, np.asarray(by_p)
+    total: Any = 0.0
+    for part in side.parts:
+        w = part.by_v @ pose.A if part.own is None else part.own
+        total = total - 2 * np.cross(w, np.asarray(part.v, float)) @ euler.body_matrix(pose.p)
+    return np.asarray(total)
 
 
 def relative(side: Side, by_origin: Array, by_vector: Callable[[Vector], Array]) -> Array:
     """A body's share of Φ_q, given Jʳ (3, nq) and J(u) (3, nq) of that body (Eq. 17)."""
-    return side.by_origin @ by_origin + sum(by_v @ by_vector(v) for by_v, v in side.by_vectors)
+    return side.by_origin @ by_origin + sum(part.by_v @ by_vector(part.v) for part in side.parts)

@@ -77,15 +77,6 @@ def derivative(u: Array, p: Array) -> Array:
     return K
 
 
-def virtual_rotation(u: Array, p: Array) -> Array:
-    """Peng's −2 A ũ G in place of K(u, p) (000, Eq. 4), for comparison only.
-
-    Right on the tangent pᵀδp = 0 at |p| = 1 and nowhere else, since a virtual rotation takes
-    AᵀA = 1 for granted; Newton's method leaves the sphere in its first step.
-    """
-    return -2 * rotation(p) @ tilde(u) @ body_matrix(p)
-
-
 def multiply(a: Array, b: Array) -> Array:
     """a ⊗ b (001, Eq. 10)."""
     a, b = np.asarray(a, float), np.asarray(b, float)

@@ -20,6 +20,7 @@ from ..errors import DescriptionError, SimulationError
 from . import euler
 
 Array = np.ndarray
+Numbers = float | Sequence[float] | Array
 
 
 class Jet(NamedTuple):
@@ -54,20 +55,20 @@ class Law:
         return replace(self, name=name)
 
 
-def constant(value: float | Sequence[float], name: str = "constant") -> Law:
+def constant(value: Numbers, name: str = "constant") -> Law:
     """x(t) = value."""
     x = _numbers(value, name)
     return Law(name, len(x), lambda t: (x, 0 * x, 0 * x), still=True)
 
 
-def ramp(rate: float | Sequence[float], start: float | Sequence[float] = 0.0, name: str = "ramp") -> Law:
+def ramp(rate: Numbers, start: Numbers = 0.0, name: str = "ramp") -> Law:
     """x(t) = start + rate·t: a motor at constant speed."""
     v = _numbers(rate, name)
     x = np.broadcast_to(_numbers(start, name), v.shape)
     return Law(name, len(v), lambda t: (x + v * t, v, 0 * v))
 
 
-def polynomial(coefficients: Sequence[float], name: str = "polynomial") -> Law:
+def polynomial(coefficients: Numbers, name: str = "polynomial") -> Law:
     """x(t) = c0 + c1 t + c2 t² + …"""
     x = np.polynomial.Polynomial(_numbers(coefficients, name))
     dx, ddx = x.deriv(), x.deriv(2)
@@ -87,7 +88,7 @@ def sine(
     )
 
 
-def table(times: Sequence[float], values: Any, name: str = "table") -> Law:
+def table(times: Numbers, values: Any, name: str = "table") -> Law:
     """A cubic spline through values at increasing times, so that accelerations are continuous."""
     t, x = _numbers(times, name), np.asarray(values, float)
     if len(t) < 2 or len(x) != len(t) or (np.diff(t) <= 0).any() or not np.isfinite(x).all():
@@ -118,7 +119,12 @@ def function(f: ca.Function, name: str = "") -> Law:
     x = f(t)
     dx = ca.jacobian(x, t)
     jet = ca.Function("jet", [t], [ca.densify(part) for part in (x, dx, ca.jacobian(dx, t))])
-    return Law(name, f.size_out(0)[0], lambda at: tuple(np.array(part) for part in jet(at)))
+
+    def evaluate(at: float) -> tuple[Any, Any, Any]:
+        value, rate, acceleration = (np.array(part) for part in jet(at))
+        return value, rate, acceleration
+
+    return Law(name, f.size_out(0)[0], evaluate)
 
 
 def _numbers(value: Any, name: str) -> Array:

@@ -1,0 +1,232 @@
+"""Assembly problems: parts, primitive constraints between them, and which parts may move.
+
+Newton's method (paper 000, Algorithm 1) on Φ = 0 and pᵀp = 1 of every part that moves, with the
+pseudo-inverse where there are too few or too many rows. Where that fails, `conflict.py` searches
+wider, and says which constraints exclude one another if it finds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..description import GROUND
+from ..errors import AssemblyError, DescriptionError
+from .conflict import conflict, search
+from .constraints import Constraint, Pose, Side, exact, pose
+from .newton import newton
+
+Array = np.ndarray
+RANK = 1e-8  # singular values below this share of the largest count as zero
+Derivative = Callable[[Side, Pose], Array]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A rigid part: where it starts, and whether it may move: all, turn (about its origin) or none."""
+
+    name: str
+    position: tuple[float, ...] = (0.0, 0.0, 0.0)
+    orientation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
+    move: str = "all"
+
+    @property
+    def unknowns(self) -> int:
+        return {"all": 7, "turn": 4, "none": 0}[self.move]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Parts and named constraints. A part named `ground` is there without being listed."""
+
+    name: str
+    parts: tuple[Part, ...]
+    constraints: Mapping[str, Constraint]
+
+    def __post_init__(self) -> None:
+        names = [p.name for p in self.parts] + [GROUND]
+        for part in self.parts:
+            if part.move not in ("all", "turn", "none"):
+                raise DescriptionError(f"part '{part.name}': move is all, turn or none, not '{part.move}'")
+            if names.count(part.name) > 1:
+                raise DescriptionError(f"two parts are named '{part.name}'; rename one")
+            if not np.linalg.norm(part.orientation) > 0:
+                raise DescriptionError(f"part '{part.name}': orientation must not be zero")
+        for key, constraint in self.constraints.items():
+            for body in (constraint.body1, constraint.body2):
+                if body not in names:
+                    raise DescriptionError(
+                        f"constraint '{key}': there is no part '{body}'; known: {', '.join(names)}"
+                    )
+
+    def start(self) -> Array:
+        """The unknowns as described, Euler parameters at length one."""
+        values = []
+        for part in self.parts:
+            p = np.asarray(part.orientation, float)
+            both = np.concatenate([np.asarray(part.position, float), p / np.linalg.norm(p)])
+            values.append(both[7 - part.unknowns :])
+        return np.concatenate(values) if values else np.zeros(0)
+
+    def poses(self, x: Array) -> dict[str, Pose]:
+        """Poses of all parts at unknowns x (..., k), one problem or many."""
+        result = {GROUND: pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))}
+        for part, where in zip(self.parts, self._places(), strict=True):
+            p = np.asarray(part.orientation, float)
+            r, p = np.asarray(part.position, float), p / np.linalg.norm(p)
+            if part.move == "all":
+                r = x[..., where.start : where.start + 3]
+            if part.move != "none":
+                p = x[..., where.stop - 4 : where.stop]
+            result[part.name] = pose(r, p)
+        return result
+
+    def _places(self) -> list[slice]:
+        ends = np.cumsum([0] + [part.unknowns for part in self.parts])
+        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+    def rows(self) -> list[str]:
+        """Whom each row belongs to: a constraint, or the length of a part's Euler parameters (blank)."""
+        names = [key for key, c in self.constraints.items() for _ in range(c.rows)]
+        return names + [""] * sum(part.move != "none" for part in self.parts)
+
+    def system(self, derivative: Derivative = exact) -> Callable[[Array], tuple[Array, Array]]:
+        """x (n, k) -> Φ (n, m) and J (n, m, k), for `newton`.
+
+        `derivative` is `constraints.exact`, or `constraints.virtual_rotation` for Peng's formula.
+        """
+        where = dict(zip((p.name for p in self.parts), self._places(), strict=True))
+        moving = [part for part in self.parts if part.move != "none"]
+        rows, k = len(self.rows()), sum(part.unknowns for part in self.parts)
+
+        def evaluate(x: Array) -> tuple[Array, Array]:
+            poses = self.poses(x)
+            phi, J = np.empty((len(x), rows)), np.zeros((len(x), rows, k))
+            at = 0
+            for c in self.constraints.values():
+                value = c.evaluate(poses[c.body1], poses[c.body2])
+                mine = slice(at, at + c.rows)
+                phi[:, mine] = value.residual
+                for body, side in ((c.body1, value.side1), (c.body2, value.side2)):
+                    columns = where.get(body, slice(0, 0))
+                    if columns.stop > columns.start:
+                        J[:, mine, columns.stop - 4 : columns.stop] += derivative(side, poses[body])
+                    if columns.stop - columns.start == 7:
+                        J[:, mine, columns.start : columns.start + 3] += side.by_origin
+                at = mine.stop
+            for n, part in enumerate(moving):
+                e = slice(where[part.name].stop - 4, where[part.name].stop)
+                phi[:, at + n] = (x[:, e] ** 2).sum(-1) - 1
+                J[:, at + n, e] = 2 * x[:, e]
+            return phi, J
+
+        return evaluate
+
+    def solve(self, tolerance: float = 1e-10, most: int = 100, derivative: Derivative = exact) -> Report:
+        """Assemble, or raise an error that names the constraints that conflict."""
+        if not self.constraints or not any(part.unknowns for part in self.parts):
+            raise DescriptionError(f"assembly '{self.name}' needs a constraint and a part that moves")
+        outcome = newton(self.system(derivative), self.start()[None], tolerance, most)
+        x, steps, restarted = outcome.q[0], int(outcome.steps[0]), False
+        if not outcome.converged[0]:
+            found, best = search(self, self.start(), tolerance)
+            if found is None:
+                raise AssemblyError(conflict(self, best, tolerance))
+            x, restarted = found, True
+        return report(self, x, steps, restarted)
+
+    def only(self, names: list[str]) -> Problem:
+        """The same parts under some of the constraints."""
+        return Problem(self.name, self.parts, {key: self.constraints[key] for key in names})
+
+
+@dataclass(frozen=True)
+class Report:
+    """How an assembly went.
+
+    `redundant` are groups of constraints that repeat one another, with the number of rows too
+    many; `free` are groups of parts that can still move together, with their freedoms.
+    """
+
+    iterations: int
+    searched: bool  # Newton's method failed from the start; a wider search found this pose
+    residual: float
+    residuals: dict[str, float]
+    rows: int
+    unknowns: int
+    rank: int
+    freedom: int
+    redundant: tuple[tuple[tuple[str, ...], int], ...]
+    free: tuple[tuple[tuple[str, ...], int], ...]
+    poses: dict[str, tuple[Array, Array]]  # part -> origin, Euler parameters
+
+    def text(self) -> str:
+        """The report for people."""
+        lines = [
+            f"{self.iterations} iterations{' and a search' if self.searched else ''}, "
+            f"residual {self.residual:.2g}, {self.rows} rows on {self.unknowns} unknowns, rank {self.rank}"
+        ]
+        for names, count in self.redundant:
+            lines.append(f"over-constrained by {count}: {', '.join(names)}")
+        for names, count in self.free:
+            freedoms = "1 freedom" if count == 1 else f"{count} freedoms"
+            lines.append(f"under-constrained, {freedoms}: {', '.join(names)}")
+        if not (self.redundant or self.free):
+            lines.append("well constrained")
+        for name, (r, p) in self.poses.items():
+            lines.append(f"  {name}: position {_vector(r)}, Euler parameters {_vector(p)}")
+        return "\n".join(lines)
+
+
+def _vector(v: Array) -> str:
+    return "(" + ", ".join(f"{x + 0.0:.6g}" for x in np.where(np.abs(v) < 1e-12, 0.0, v)) + ")"
+
+
+def report(problem: Problem, x: Array, steps: int, searched: bool) -> Report:
+    """What there is to say about a problem at unknowns x."""
+    phi, J = (part[0] for part in problem.system()(x[None]))
+    rows, parts = problem.rows(), [p.name for p in problem.parts for _ in range(p.unknowns)]
+    left, sizes, right = np.linalg.svd(J)
+    rank = int((sizes > RANK * sizes[0]).sum())
+    redundant = [(names, count) for names, count in _groups(left[:, rank:], rows) if names]
+    poses = {n: (p.r, p.p) for n, p in problem.poses(x).items() if n != GROUND}
+    worst = dict.fromkeys(problem.constraints, 0.0)
+    for name, value in zip(rows, np.abs(phi), strict=True):
+        if name:
+            worst[name] = max(worst[name], float(value))
+    return Report(
+        steps,
+        searched,
+        float(np.linalg.norm(phi)),
+        worst,
+        len(rows),
+        len(x),
+        rank,
+        len(x) - rank,
+        tuple(redundant),
+        tuple(_groups(right[rank:].T, parts)),
+        poses,
+    )
+
+
+def _groups(basis: Array, owners: list[str]) -> list[tuple[tuple[str, ...], int]]:
+    """Owners that a null space ties together, with the dimension of each group's share.
+
+    The projector onto the null space does not depend on the basis; where two owners share no
+    entry of it, they take part in no common dependency.
+    """
+    projector = basis @ basis.T
+    names = [n for n in dict.fromkeys(owners) if n]
+    tied = {n: [k for k, owner in enumerate(owners) if owner == n] for n in names}
+    groups: list[set[str]] = []
+    for a in names:
+        near = {b for b in names if np.abs(projector[np.ix_(tied[a], tied[b])]).max() > 1e-6}
+        joined = [g for g in groups if g & near]
+        groups = [g for g in groups if not g & near] + [near.union(*joined)] * bool(near)
+    return [
+        (tuple(n for n in names if n in g), round(sum(projector[k, k] for n in g for k in tied[n])))
+        for g in groups
+    ]

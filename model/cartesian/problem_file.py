@@ -1,0 +1,126 @@
+"""Assembly problems as YAML: `bodies` with their poses, and `constraints` between them.
+
+    name: lid
+    bodies:
+      box: {move: none}
+      lid: {position: [0, 0, 0.2], orientation: [1, 0, 0, 0]}
+    constraints:
+      hinge: {type: coincident, body1: box, body2: lid, point1: [0, 0, 0.1], point2: [0, 0, 0]}
+      open: {type: angle, body1: box, body2: lid, vector1: x, vector2: x, angle: 30 deg}
+
+Points and vectors are in the axes of their own body, metres; `ground` is always there. `move` is
+all, turn (about the origin) or none.
+"""
+
+from __future__ import annotations
+
+import os
+from math import pi
+from pathlib import Path
+from typing import Any
+
+from ..description import GROUND
+from ..entries import Entries
+from ..errors import DescriptionError
+from ..flaws import Flaw, known_body, nearest
+from ..units import kind
+from ..yaml_text import LARGEST_FILE, parse
+from .constraints import Angle, Coincident, Constraint, Distance, Dot1, Dot2
+from .problem import Part, Problem
+
+# Type in the file -> class, and its own fields in order.
+TYPES: dict[str, tuple[type, tuple[str, ...]]] = {
+    "dot1": (Dot1, ("vector1", "vector2")),
+    "dot2": (Dot2, ("vector1", "point1", "point2")),
+    "angle": (Angle, ("vector1", "vector2", "angle")),
+    "distance": (Distance, ("point1", "point2", "distance")),
+    "coincident": (Coincident, ("point1", "point2")),
+}
+_FLAT = 1e-4  # radians: an angle this near to 0 or π has hardly a gradient
+
+
+def load(path: str | os.PathLike[str]) -> Problem:
+    """The assembly problem in a file."""
+    file = Path(path)
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise DescriptionError(f"{file} is larger than {LARGEST_FILE // 1_000_000} MB: no description")
+        return read(file.read_text(encoding="utf-8-sig"), str(path))
+    except OSError as error:
+        raise DescriptionError(f"can't read '{path}': {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise DescriptionError(f"{path}: not YAML: the file is not text in UTF-8") from None
+
+
+def read(text: str, file: str = "problem") -> Problem:
+    """The assembly problem in `text`; messages name `file` and the line."""
+    lines: dict[tuple[str, ...], int] = {}
+    try:
+        values, lines = parse(text)
+        return _problem(values, Path(file).stem)
+    except Flaw as flaw:
+        place = flaw.place
+        while place and place not in lines:
+            place = place[:-1]
+        line = f", line {lines[place]}" if place else ""
+        raise DescriptionError(f"{file}{line}: {flaw}") from None
+    except DescriptionError as error:
+        joiner = ", " if str(error).startswith("line ") else ": "
+        raise DescriptionError(f"{file}{joiner}{error}") from None
+
+
+def _problem(values: Any, stem: str) -> Problem:
+    top = Entries(values, (), ("name", "description", "bodies", "constraints"))
+    top.need("bodies", "constraints")
+    parts = tuple(_part(name, entry) for name, entry in top.names("bodies").items())
+    known = {GROUND, *(part.name for part in parts)}
+    constraints = {name: _constraint(name, entry, known) for name, entry in top.names("constraints").items()}
+    return Problem(top.text("name", stem), parts, constraints)
+
+
+def _part(name: str, entry: Any) -> Part:
+    fields = Entries(entry, ("bodies", name), ("position", "orientation", "move"))
+    e = fields.each("orientation", ("1",) * 4, Part.orientation)
+    if not isinstance(e, tuple) or len(e) != 4 or not any(e):
+        raise fields.flaw("orientation", "must be four Euler parameters (w, x, y, z), not all zero")
+    move = fields.text("move", "all")
+    if move not in ("all", "turn", "none"):
+        raise fields.flaw("move", f"must be all, turn or none, not {kind(move)}")
+    return Part(name, fields.vector("position", "m", Part.position), e, move)
+
+
+def _constraint(name: str, entry: Any, known: set[str]) -> Constraint:
+    place = ("constraints", name)
+    if not isinstance(entry, dict) or entry.get("type") is None:
+        raise Flaw((*place, "type"), f"constraint '{name}': the field 'type' is missing")
+    if entry["type"] not in TYPES:
+        hint = nearest(entry["type"], TYPES)
+        raise Flaw((*place, "type"), f"constraint '{name}': there is no type {kind(entry['type'])}; {hint}")
+    made, own = TYPES[entry["type"]]
+    try:
+        fields = Entries(entry, place, ("type", "body1", "body2", *own))
+        fields.need("body1", "body2", *own)
+        for key in ("body1", "body2"):
+            known_body(fields.text(key), known, (*place, key))
+        if fields.text("body1") == fields.text("body2"):
+            raise fields.flaw("body2", "must be another body than body1")
+        values = [_value(fields, key) for key in own]
+    except Flaw as flaw:
+        raise Flaw(flaw.place, f"constraint '{name}': {flaw}") from None
+    return made(fields.text("body1"), fields.text("body2"), *values)  # type: ignore[no-any-return]
+
+
+def _value(fields: Entries, key: str) -> Any:
+    if key.startswith("vector"):
+        return fields.direction(key)
+    if key == "angle":
+        angle = fields.number(key, "rad")
+        if min(abs(angle) % pi, pi - abs(angle) % pi) < _FLAT:
+            raise fields.flaw(key, "of 0 or 180 deg has no gradient; make the vectors parallel by two dot1")
+        return angle
+    if key == "distance":
+        distance = fields.number(key, "m")
+        if not distance > 0:
+            raise fields.flaw(key, "must be positive; for zero use type: coincident")
+        return distance
+    return fields.vector(key, "m")
