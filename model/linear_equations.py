@@ -154,6 +154,12 @@ def _basis(W: Any, R: Any) -> Any:
     return ca.vertcat(*rows)
 
 
+def _arguments(eq: Equations, R: Any) -> tuple[list[Any], list[str]]:
+    """(q, v, u, p), and R behind them where it is a symbol."""
+    more = ([R], ["R"]) if not R.is_constant() else ([], [])
+    return [eq.q, eq.v, eq.u, eq.p, *more[0]], ["q", "v", "u", "p", *more[1]]
+
+
 def _picked(R: Any) -> dict[int, int]:
     """Speed -> row of R, if R is a constant selection of speeds."""
     if not R.is_constant() or R.nnz() != R.shape[0] or not all(float(x) == 1 for x in R.nonzeros()):
@@ -172,9 +178,9 @@ def linear(eq: Equations, R: Any) -> ca.Function:
     p = R.shape[0]
     A = ca.vertcat(ca.horzcat(-(R @ (bracket(eq, eq.v) @ t.K)), ca.SX.eye(p)), ca.horzcat(A21, A22))
     B = ca.vertcat(ca.SX(p, eq.u.numel()), B2)
-    names = ["q", "v", "u", "p"], ["A", "B"]
+    arguments, names = _arguments(eq, R)
     out = ca.cse([ca.densify(A), ca.densify(B)])
-    return ca.Function("linear", [eq.q, eq.v, eq.u, eq.p], out, *names)
+    return ca.Function("linear", arguments, out, names, ["A", "B"])
 
 
 def reduced(t: Tangent, R: Any) -> tuple[Any, Any, Any]:
@@ -203,9 +209,9 @@ def tangent_basis(eq: Equations, R: Any) -> ca.Function:
     T = ca.vertcat(ca.horzcat(t.K, none), ca.horzcat(L, t.K))
     F = ca.vertcat(ca.horzcat(L - C @ t.K, t.K), ca.horzcat(*parts))
     Fu = ca.vertcat(ca.SX(eq.tree.nv, eq.u.numel()), t.K @ B2)
-    names = ["q", "v", "u", "p"], ["T", "F", "Fu"]
+    arguments, names = _arguments(eq, R)
     out = [ca.densify(x) for x in (T, F, Fu)]
-    return ca.Function("tangent_basis", [eq.q, eq.v, eq.u, eq.p], out, *names)
+    return ca.Function("tangent_basis", arguments, out, names, ["T", "F", "Fu"])
 
 
 def parameter_slopes(eq: Equations, R: Any) -> ca.Function:
@@ -229,6 +235,6 @@ def parameter_slopes(eq: Equations, R: Any) -> ca.Function:
     part = t.partials
     slope = -(t.W.T @ (Ep + part.Eq @ dq + part.Ev @ dv) + t.Z.T @ (cp + part.cq @ dq + part.cv @ dv))
     C = bracket(eq, eq.v)
-    names = ["q", "v", "u", "p"], ["Tp", "Bp"]
+    arguments, names = _arguments(eq, R)
     out = [ca.densify(ca.vertcat(dq, dv)), ca.densify(ca.vertcat(R @ (dv - C @ dq), slope))]
-    return ca.Function("parameter_slopes", [eq.q, eq.v, eq.u, eq.p], out, *names)
+    return ca.Function("parameter_slopes", arguments, out, names, ["Tp", "Bp"])

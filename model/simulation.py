@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from . import equations as written
-from . import mobility, parameters, step
+from . import inverse, mobility, parameters, step
 from .assemble import AssemblyReport, close, loop_residuals, require_closed
 from .compile import Kernel, kernel
 from .description import Mechanism
 from .equations import Equations, equations
 from .errors import AssemblyError, SimulationError
 from .integrate import fixed_step, variable_step
+from .linearize import LinearModel, linearize
 from .loops import row_names
 from .outputs import Variable, outputs
 from .reader import load
@@ -252,7 +253,9 @@ class Simulation:
         for name, value in (prescribed or {}).items():
             if name not in self.tree.q:
                 self.mechanism.joint(name)
-                raise SimulationError(f"joint '{name}' is cut and has no coordinate to prescribe; choose another")
+                raise SimulationError(
+                    f"joint '{name}' is cut and has no coordinate to prescribe; choose another"
+                )
             wanted = np.atleast_1d(np.asarray(value, float))
             where = self.tree.q[name]
             if wanted.size != where.stop - where.start or not np.isfinite(wanted).all():
@@ -272,7 +275,9 @@ class Simulation:
         self._q[:], self._v[:] = q, v
         coordinates = {name: q[where].tolist() for name, where in self.tree.q.items()}
         change = float(np.abs(v - wanted_v).max(initial=0.0))
-        return AssemblyReport(iterations, max(residuals.values(), default=0.0), residuals, coordinates, change)
+        return AssemblyReport(
+            iterations, max(residuals.values(), default=0.0), residuals, coordinates, change
+        )
 
     def topology(self) -> mobility.Report:
         """Tree, cuts, rank, mobility and redundant constraints at the present pose."""
@@ -295,38 +300,12 @@ class Simulation:
         )
 
     def inverse_dynamics(self, acceleration: Mapping[str, Any] | Iterable[float] | None = None) -> np.ndarray:
-        """Inputs that give the wanted accelerations at the present state; all zero if None.
+        """Inputs that give the wanted accelerations at the present state; see `inverse.py`."""
+        return inverse.inputs_for(self, acceleration)
 
-        Accelerations are given for all speeds, or by joint; what is not consistent with the
-        loops is replaced by the nearest that is. With K a basis of motions the loops allow,
-        (KᵀB) u = Kᵀ(M v̇ − F): solved with least norm where several inputs could do it.
-        """
-        M, G, right, gamma, B = self._kernel("coefficients")(self._q, self._v, 0 * self._u, self._p)
-        dv, known = np.zeros(self.tree.nv), np.ones(self.tree.nv, bool)
-        if isinstance(acceleration, Mapping):
-            known[:] = not acceleration
-            for name, value in acceleration.items():
-                if name not in self.tree.v:
-                    raise SimulationError(f"joint '{name}' is not in the tree; give accelerations for tree joints")
-                dv[self.tree.v[name]] = value
-                known[self.tree.v[name]] = True
-        elif acceleration is not None:
-            dv[:] = list(acceleration)
-        dv[~known] = 0.0
-        # Unknown accelerations follow from the loops first, then all are brought onto them.
-        miss = gamma - G @ dv
-        dv[~known] += np.linalg.lstsq(G[:, ~known], miss, rcond=1e-9)[0] if (~known).any() and len(miss) else 0.0
-        dv += np.linalg.lstsq(G, gamma - G @ dv, rcond=1e-9)[0] if len(gamma) else 0.0
-        K = np.linalg.svd(G)[2][mobility.rank(G) :].T if len(gamma) else np.eye(self.tree.nv)
-        need = K.T @ (M @ dv - right)
-        u, *_ = np.linalg.lstsq(K.T @ B, need, rcond=1e-10)
-        lacking = np.abs(K.T @ B @ u - need).max(initial=0.0)
-        if lacking > 1e-6 * (1.0 + np.abs(need).max(initial=0.0)):
-            raise SimulationError(
-                f"the inputs of '{self.mechanism.name}' can't produce that motion: a generalized force of "
-                f"{lacking:.3g} is missing"
-            )
-        return u
+    def linearize(self, inputs: Any = None, outputs: Any = None, states: Any = None) -> LinearModel:
+        """The exact linear model at the present state and inputs; see `linearize.py`."""
+        return linearize(self, inputs, outputs, states)
 
     # -- inside --------------------------------------------------------------------------
 
@@ -343,7 +322,9 @@ class Simulation:
                     q = project(q, self._p)
                 return q
 
-            self._generic = mobility.generic_rank(self._closed, onto, self._kernel("retraction"), self._q.copy())
+            self._generic = mobility.generic_rank(
+                self._closed, onto, self._kernel("retraction"), self._q.copy()
+            )
         return self._generic
 
     def _kernel(self, name: str) -> Kernel:
