@@ -118,8 +118,11 @@ def stretch(
 
     A link with two joints needs no names.
     """
-    places = {j.name: ("on_parent", j.on_parent) for j in mechanism.joints if j.parent == body}
-    places |= {j.name: ("on_child", j.on_child) for j in mechanism.joints if j.child == body}
+    places: dict[str, Any] = {}
+    for joint in mechanism.joints:
+        if body in (joint.parent, joint.child):
+            side = "on_parent" if joint.parent == body else "on_child"
+            places[joint.name] = (side, getattr(joint, side))
     mechanism.body(body)
     names = list(places) if joints is None else list(joints)
     if len(names) != 2 or any(n not in places for n in names):
