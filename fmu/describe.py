@@ -1,0 +1,96 @@
+"""What `modelDescription.xml` of both versions shares: units, numbers, dependencies."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, version
+from math import inf, isfinite
+from xml.etree import ElementTree as ET
+
+from ..model.units import parse
+from .plan import Plan, Variable
+
+# Units of energy and power are not read from descriptions, so `units.py` does not know them.
+_BASE = {"J": "kg.m2/s2", "W": "kg.m2/s3", "N": "kg.m/s2"}
+LOG_CATEGORIES = {
+    "logStatusError": "what went wrong and what to do about it",
+    "logStatusDiscard": "steps that could not be done and left the state as it was",
+    "logNonlinearSystems": "how the loops were closed at the start",
+    "logDynamicStateSelection": "when other independent coordinates are chosen",
+}
+LONGEST = 1.0  # seconds of the default experiment
+
+
+def tool() -> str:
+    try:
+        return f"Cutjoint {version('cutjoint')}"
+    except PackageNotFoundError:  # run from a clone that is not installed
+        return "Cutjoint"
+
+
+def identifier(name: str) -> str:
+    """A C identifier and file name from any mechanism name."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name) or "mechanism"
+    return plain if not plain[0].isdigit() else f"_{plain}"
+
+
+def number(value: float) -> str:
+    return repr(float(value))
+
+
+def numbers(values: tuple[float, ...]) -> str:
+    return " ".join(number(v) for v in values)
+
+
+def element(parent: ET.Element, tag: str, **attributes: str | None) -> ET.Element:
+    return ET.SubElement(parent, tag, {k: v for k, v in attributes.items() if v is not None})
+
+
+def unit_definitions(root: ET.Element, plan: Plan) -> None:
+    names = sorted({u for v in plan.variables for u in v.units if u != "1"})
+    if not names:
+        return
+    group = ET.SubElement(root, "UnitDefinitions")
+    for name in names:
+        unit = element(group, "Unit", name=name)
+        known = parse(_BASE.get(name, name))
+        assert known is not None, name
+        exponents = {"kg": known.mass, "m": known.length, "s": known.time, "rad": known.angle}
+        element(unit, "BaseUnit", **{k: str(v) for k, v in exponents.items() if v})
+
+
+def limits(variable: Variable) -> dict[str, str | None]:
+    """min, max, nominal and unit, where they say something."""
+    nominal = variable.nominal if variable.nominal not in (0.0, 1.0) and isfinite(variable.nominal) else None
+    return {
+        "unit": variable.unit if variable.unit != "1" else None,
+        "min": number(variable.low) if variable.low != -inf else None,
+        "max": number(variable.high) if variable.high != inf else None,
+        "nominal": number(nominal) if nominal is not None else None,
+    }
+
+
+def causality(variable: Variable) -> tuple[str, str, str | None]:
+    """Causality, variability and initial."""
+    return {
+        "time": ("independent", "continuous", None),
+        "input": ("input", "continuous", None),
+        "parameter": ("parameter", "fixed" if variable.fixed else "tunable", "exact"),
+        "start": ("parameter", "fixed", "exact"),
+        "output": ("output", "continuous", "calculated"),
+        "state": ("local", "continuous", "calculated"),
+        "derivative": ("local", "continuous", "calculated"),
+        "linear": ("local", "continuous", "calculated"),
+        "coordinate": ("local", "discrete", "calculated"),
+    }[variable.kind]
+
+
+def known_names(variable: Variable) -> list[str]:
+    """Names of the variables that an output or derivative depends on."""
+    names = {"position": "state.position", "speed": "state.speed"}
+    return [names.get(word, word) for word in variable.depends]
+
+
+def dump(root: ET.Element) -> str:
+    ET.indent(root, "  ")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"

@@ -1,0 +1,113 @@
+"""`modelDescription.xml` of FMI 2.0: every element a scalar, its slot the value reference."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from .describe import (
+    LOG_CATEGORIES,
+    LONGEST,
+    causality,
+    dump,
+    element,
+    identifier,
+    known_names,
+    limits,
+    number,
+    tool,
+    unit_definitions,
+)
+from .plan import Plan, Variable
+from .source import TOKEN, units_to_compile
+
+
+def description(plan: Plan) -> str:
+    mechanism = plan.mechanism
+    root = ET.Element(
+        "fmiModelDescription",
+        {
+            "fmiVersion": "2.0",
+            "modelName": mechanism.name,
+            "guid": TOKEN,
+            "description": mechanism.description,
+            "generationTool": tool(),
+            "variableNamingConvention": "structured",
+            "numberOfEventIndicators": "0",
+        },
+    )
+    common = {
+        "modelIdentifier": identifier(mechanism.name),
+        "canBeInstantiatedOnlyOncePerProcess": "false",
+        "canNotUseMemoryManagementFunctions": "true",
+        "canGetAndSetFMUstate": "true",
+        "canSerializeFMUstate": "true",
+        "providesDirectionalDerivative": "true",
+    }
+    interfaces = {"ModelExchange": {}, "CoSimulation": {"canHandleVariableCommunicationStepSize": "true"}}
+    for tag, more in interfaces.items():
+        files = element(element(root, tag, **common, **more), "SourceFiles")
+        for name in units_to_compile(2):
+            element(files, "File", name=name)
+    unit_definitions(root, plan)
+    categories = element(root, "LogCategories")
+    for name, about in LOG_CATEGORIES.items():
+        element(categories, "Category", name=name, description=about)
+    element(root, "DefaultExperiment", startTime="0", stopTime=number(LONGEST), stepSize=number(plan.step))
+    index = _variables(element(root, "ModelVariables"), plan)
+    _structure(element(root, "ModelStructure"), plan, index)
+    return dump(root)
+
+
+def _variables(group: ET.Element, plan: Plan) -> dict[str, list[int]]:
+    """Write all scalars; returns variable name -> indices of its elements, from 1."""
+    index: dict[str, list[int]] = {}
+    count = 0
+    for variable in plan.variables:
+        if variable.kind in ("time", "hidden"):
+            continue
+        how, when, initial = causality(variable)
+        index[variable.name] = []
+        for k, name in enumerate(variable.elements()):
+            count += 1
+            index[variable.name].append(count)
+            scalar = element(
+                group,
+                "ScalarVariable",
+                name=name,
+                valueReference=str(variable.slot + k),
+                description=variable.about or None,
+                causality=how,
+                variability=when,
+                initial=initial,
+            )
+            if variable.kind == "coordinate":
+                element(scalar, "Integer")
+                continue
+            attributes = limits(variable)
+            if variable.units and len(set(variable.units)) > 1:
+                attributes["unit"] = variable.units[k] if variable.units[k] != "1" else None
+            if variable.start:
+                attributes["start"] = number(variable.start[k])
+            if variable.kind == "derivative":
+                attributes["derivative"] = str(index[variable.name[4:-1]][k])
+            element(scalar, "Real", **attributes)
+    return index
+
+
+def _structure(group: ET.Element, plan: Plan, index: dict[str, list[int]]) -> None:
+    def unknowns(tag: str, variables: list[Variable]) -> None:
+        if not variables:
+            return
+        inner = element(group, tag)
+        for variable in variables:
+            known = sorted(k for name in known_names(variable) for k in index.get(name, ()))
+            for k in index[variable.name]:
+                element(inner, "Unknown", index=str(k), dependencies=" ".join(map(str, known)))
+
+    unknowns("Outputs", plan.of("output"))
+    unknowns("Derivatives", plan.of("derivative"))
+    initial = plan.of("output", "state", "derivative")
+    if initial:
+        inner = element(group, "InitialUnknowns")
+        for k in sorted(k for variable in initial for k in index[variable.name]):
+            element(inner, "Unknown", index=str(k))

@@ -1,0 +1,112 @@
+"""Write a mechanism as an FMU: the same input gives the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..model.description import Mechanism
+from ..model.errors import CutjointError
+from ..model.files import check_writable, write_atomically
+from ..model.reader import load
+from . import build, describe2, describe3, page
+from .describe import identifier
+from .plan import Plan, plan
+from .source import TOKEN, sources, units_to_compile
+
+RUNTIMES = ("native", "python")
+
+
+def export(
+    mechanism: Mechanism | str,
+    path: str | os.PathLike[str],
+    *,
+    runtime: str = "native",
+    fmi: int = 2,
+    step: float = 1e-3,
+    platforms: Sequence[str] = (),
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    parameters: Sequence[str] = (),
+    linear: bool = False,
+    optimize: int = 2,
+    picture: bool = True,
+) -> Plan:
+    """Write an FMU of a mechanism and return what is in it.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or the name of an example, or the path of a description.
+    path : the file to write, usually ending in `.fmu`.
+    runtime : "native" holds compiled C and needs nothing on the target; "python" needs Python,
+        cutjoint and pythonfmu there.
+    fmi : 2 (co-simulation and model exchange) or 3 (both, with adjoint derivatives).
+    step : inner step of co-simulation, seconds.
+    platforms : of `build.PLATFORMS`; this machine's own if empty.
+    inputs, outputs, parameters : names to show, all if empty. Outputs may be patterns
+        such as `body.*.position`; parameters may be paths such as `body.leg1.mass`.
+    linear : show the matrices of the linear model as variables `linear.A`, `B`, `C`, `D`.
+    optimize : level of the C compiler; 0 and 1 compile faster and run slower.
+    picture : draw the mechanism for the documentation page and the icon.
+    """
+    if runtime not in RUNTIMES:
+        raise CutjointError(f"--runtime: '{runtime}' is not known; known: {', '.join(RUNTIMES)}")
+    if fmi not in (2, 3) or (runtime == "python" and fmi != 2):
+        raise CutjointError(
+            f"--fmi {fmi}: the {runtime} runtime offers FMI {'2' if runtime == 'python' else '2 and 3'}"
+        )
+    check_writable(path)
+    chosen = build.check_platforms(platforms) if runtime == "native" else []
+    described = load(mechanism) if isinstance(mechanism, str) else mechanism
+    planned = plan(described, step=step, inputs=inputs, outputs=outputs, marked=parameters, linear=linear)
+    if runtime == "python":
+        from .python_runtime import write
+
+        write(planned, Path(path), picture=picture)
+        return planned
+    for name in chosen:
+        build.compilers(name)  # before long work: is there a compiler?
+    write_zip(path, _contents(planned, fmi, chosen, optimize, picture))
+    return planned
+
+
+def _contents(
+    plan: Plan, fmi: int, platforms: Sequence[str], optimize: int, picture: bool
+) -> dict[str, bytes]:
+    texts = {f"sources/{name}": text for name, text in sources(plan, fmi).items()}
+    texts["modelDescription.xml"] = (describe2 if fmi == 2 else describe3).description(plan)
+    if fmi == 3:
+        texts["sources/buildDescription.xml"] = describe3.build_description(plan)
+    contents, texts["documentation/index.html"] = page.documentation(plan, fmi, picture)
+    token = content_token(texts)
+    texts = {name: text.replace(TOKEN, token) for name, text in texts.items()}
+    contents |= {name: text.encode() for name, text in texts.items()}
+    code = {n.removeprefix("sources/"): t for n, t in texts.items() if n.startswith("sources/")}
+    for name in platforms:
+        where = build.PLATFORMS[name]
+        folder = where.folder2 if fmi == 2 else where.folder3
+        binary = build.compile_for(name, code, units_to_compile(fmi), optimize)
+        contents[f"binaries/{folder}/{identifier(plan.mechanism.name)}{where.ending}"] = binary
+    return contents
+
+
+def content_token(texts: Mapping[str, str]) -> str:
+    """GUID made from the content, so that a description and a binary of different exports never mix."""
+    digest = hashlib.sha256("\0".join(f"{n}\0{t}" for n, t in sorted(texts.items())).encode()).hexdigest()
+    return f"{{{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}}}"
+
+
+def write_zip(path: str | os.PathLike[str], contents: Mapping[str, bytes]) -> None:
+    with (
+        write_atomically(path) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name in sorted(contents):
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o755 if name.startswith("binaries/") else 0o644) << 16
+            entry.create_system = 3
+            archive.writestr(entry, contents[name])

@@ -1,0 +1,98 @@
+/* The two numeric routines that can't be straight-line code: they decide by size.
+ *
+ * Their counterparts in Python are scipy.linalg.qr with pivoting and numpy.linalg.svd; tests hold
+ * these against those. Matrices are column-major, as CasADi writes them. No memory is allocated.
+ */
+#include "core.h"
+#include <math.h>
+
+static double dot(const double* a, const double* b, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; ++i) sum += a[i] * b[i];
+    return sum;
+}
+
+/* QR with column pivoting: choose `rank` columns of A (m x n, destroyed), each the largest once
+ * those before it are taken out. Only columns with allowed[j] != 0 are considered (all if NULL).
+ * chosen[j] becomes 1 or 0. Returns the smallest pivot: how far the choice is from dependent. */
+double cj_pivots(double* A, int m, int n, int rank, const double* allowed, double* chosen)
+{
+    double smallest = INFINITY;
+    for (int j = 0; j < n; ++j) chosen[j] = 0;
+    for (int k = 0; k < rank; ++k) {
+        int best = -1;
+        double size = -1;
+        for (int j = 0; j < n; ++j) {
+            if (chosen[j] != 0 || (allowed && allowed[j] == 0)) continue;
+            const double s = dot(A + j * m, A + j * m, m);
+            if (s > size) { size = s; best = j; }
+        }
+        if (best < 0) return 0;
+        chosen[best] = 1;
+        const double pivot = sqrt(size);
+        if (pivot < smallest) smallest = pivot;
+        if (!(pivot > 0)) continue;
+        double* a = A + best * m;
+        for (int i = 0; i < m; ++i) a[i] /= pivot;
+        for (int j = 0; j < n; ++j) {
+            if (chosen[j] != 0) continue;
+            double* b = A + j * m;
+            for (int twice = 0; twice < 2; ++twice) { /* the second pass removes the first one's round-off */
+                const double c = dot(a, b, m);
+                for (int i = 0; i < m; ++i) b[i] -= c * a[i];
+            }
+        }
+    }
+    return smallest;
+}
+
+/* The rank-th singular value of G (m x n) with its vectors a (m) and b (n), by one-sided Jacobi
+ * rotations of the rows. R (n x m, rows of G as columns) and U (m x m) are work space. */
+double cj_singular(const double* G, int m, int n, int rank, double* R, double* U, double* a, double* b)
+{
+    for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j) R[i * n + j] = G[j * m + i];
+    for (int i = 0; i < m * m; ++i) U[i] = 0;
+    for (int i = 0; i < m; ++i) U[i * m + i] = 1;
+    for (int sweep = 0; sweep < 30; ++sweep) { /* 6 to 10 suffice; the bound keeps the work bounded */
+        int rotated = 0;
+        for (int i = 0; i < m; ++i) {
+            for (int k = i + 1; k < m; ++k) {
+                double *x = R + i * n, *y = R + k * n;
+                const double xx = dot(x, x, n), yy = dot(y, y, n), xy = dot(x, y, n);
+                if (!(fabs(xy) > 1e-15 * sqrt(xx * yy)) || !(fabs(xy) > 1e-290)) continue;
+                rotated = 1;
+                const double zeta = (yy - xx) / (2 * xy);
+                const double t = (zeta >= 0 ? 1 : -1) / (fabs(zeta) + sqrt(1 + zeta * zeta));
+                const double c = 1 / sqrt(1 + t * t), s = c * t;
+                for (int j = 0; j < n; ++j) {
+                    const double p = x[j], q = y[j];
+                    x[j] = c * p - s * q;
+                    y[j] = s * p + c * q;
+                }
+                for (int j = 0; j < m; ++j) {
+                    const double p = U[i * m + j], q = U[k * m + j];
+                    U[i * m + j] = c * p - s * q;
+                    U[k * m + j] = s * p + c * q;
+                }
+            }
+        }
+        if (!rotated) break;
+    }
+    /* the row that has exactly rank-1 rows longer than itself (ties by index) */
+    for (int i = 0; i < m; ++i) {
+        const double size = dot(R + i * n, R + i * n, n);
+        int longer = 0;
+        for (int k = 0; k < m; ++k) {
+            const double other = dot(R + k * n, R + k * n, n);
+            longer += other > size || (other == size && k < i);
+        }
+        if (longer != rank - 1) continue;
+        const double sigma = sqrt(size);
+        for (int j = 0; j < m; ++j) a[j] = U[i * m + j];
+        for (int j = 0; j < n; ++j) b[j] = sigma > 0 ? R[i * n + j] / sigma : 0;
+        return sigma;
+    }
+    return NAN; /* only if G holds NaN */
+}

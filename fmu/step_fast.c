@@ -1,0 +1,20 @@
+/* The step a second time, for x86-64 processors with AVX2 and FMA (2013 and later): nearly twice as
+ * fast. core.c asks the processor at instantiation which one it can run. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <math.h>
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+#define cj_step cj_step_fast
+#include "step.c"
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#else
+typedef int cj_no_fast_step; /* a file must hold something */
+#endif
