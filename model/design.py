@@ -175,7 +175,7 @@ class Design:
     def columns(self, name: str) -> list[int]:
         """Columns of a group, of a named parameter, of a path with or without index, or of a pattern."""
         if name in GROUPS:
-            found = [b for b in self.blocks if name == "all" or self._group(b) == name]
+            found = [b for b in self.blocks if self._group(b) and name in ("all", self._group(b))]
             if not found:
                 raise CutjointError(f"mechanism '{self.mechanism.name}' has none of '{name}', {GROUPS[name]}")
             return [k for b in found for k in range(b.columns.start, b.columns.stop)]
