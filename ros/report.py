@@ -52,15 +52,15 @@ class Health:
             values |= _jitter("udp response", loop.link.response)
         late = pace.overruns - self._overruns
         self._wall, self._time, self._cpu, self._overruns = now, at, cpu, pace.overruns
-        if loop.fault:
-            return ERROR, loop.fault, values
+        notes = [loop.fault] if loop.fault else []
         if singular.rank_here < singular.rank or singular.singular_value < NEAR_SINGULAR:
-            return WARN, "near a singular pose", values
+            notes.append("near a singular pose")
         if late and loop.settings.mode == REAL_TIME:
-            return WARN, f"{late} overruns since the last report", values
+            notes.append(f"{late} overruns since the last report")
         if commands.silent and commands.received and loop.follower is None:
-            return WARN, "commands have stopped; torques are zero", values
-        return OK, loop.settings.mode.replace("_", " "), values
+            notes.append("commands have stopped, torques are zero")
+        level = ERROR if loop.fault else WARN if notes else OK
+        return level, "; ".join(notes) or loop.settings.mode.replace("_", " "), values
 
     def last_words(self, loop: Loop) -> list[str]:
         """What a user wants to know after a run."""

@@ -31,7 +31,8 @@ def run(values: dict[str, Any], ros_arguments: Sequence[str]) -> int:
     def ask_to_stop(signum: int, frame: FrameType | None) -> None:
         stop.set()
 
-    old = {s: signal.signal(s, ask_to_stop) for s in (signal.SIGINT, signal.SIGTERM)}
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signum, ask_to_stop)
     # rclpy's own handlers would shut the context down under our feet.
     rclpy.init(args=["cutjoint", *ros_arguments], signal_handler_options=SignalHandlerOptions.NO)
     node: MechanismNode | None = None
@@ -43,8 +44,9 @@ def run(values: dict[str, Any], ros_arguments: Sequence[str]) -> int:
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
-        for signum, handler in old.items():
-            signal.signal(signum, handler)
+        # A second Ctrl-C on the way out (a launch system sends its own) must not spoil the exit code.
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signum, signal.SIG_IGN)
     return 0
 
 

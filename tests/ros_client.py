@@ -1,0 +1,181 @@
+"""Start real nodes in processes of their own and talk to them with real rclpy."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+# Before rclpy is first imported: other machines and other tests must not hear us.
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+os.environ.pop("ROS_DOMAIN_ID", None)
+rclpy = pytest.importorskip(
+    "rclpy", reason="rclpy can't be imported: no ROS 2, and no wheels for this platform"
+)
+
+from rclpy.executors import SingleThreadedExecutor  # noqa: E402
+from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: E402
+from rclpy.signals import SignalHandlerOptions  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import Float64MultiArray  # noqa: E402
+from std_srvs.srv import SetBool, Trigger  # noqa: E402
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+PATIENCE = 60.0  # seconds; a busy machine is slow to discover
+_count = 0
+
+
+def new_domain() -> int:
+    """A ROS domain that no other test process uses at the time."""
+    global _count
+    _count += 1
+    return 1 + (os.getpid() * 7 + _count) % 100
+
+
+def environment(domain: int) -> dict[str, str]:
+    return {**os.environ, "ROS_DOMAIN_ID": str(domain), "RCUTILS_COLORIZED_OUTPUT": "0"}
+
+
+class Process:
+    """A process whose output is kept, stopped by a signal at the end."""
+
+    def __init__(self, command: Sequence[str], domain: int):
+        self._file = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115
+        self.popen = subprocess.Popen(
+            command, env=environment(domain), stdout=self._file, stderr=subprocess.STDOUT, text=True
+        )
+
+    @property
+    def output(self) -> str:
+        self._file.seek(0)
+        return self._file.read()
+
+    def says(self, text: str) -> None:
+        """Wait until the output contains a text."""
+        end = time.monotonic() + PATIENCE
+        while text not in self.output:
+            assert self.popen.poll() is None and time.monotonic() < end, self.output
+            time.sleep(0.02)
+
+    def stop(self, signum: int = signal.SIGINT) -> int:
+        if self.popen.poll() is None:
+            self.popen.send_signal(signum)
+        try:
+            return self.popen.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait()
+            raise AssertionError(f"it did not stop:\n{self.output}") from None
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.stop()
+        self._file.close()
+
+
+def node(domain: int, *arguments: str) -> Process:
+    """`cutjoint node ...` with the interpreter that runs the tests."""
+    return Process([sys.executable, "-m", "cutjoint.model.command", "node", *arguments], domain)
+
+
+class Client:
+    """A ROS node of the test: keeps joint states, sends commands, calls services."""
+
+    def __init__(self, domain: int, namespace: str = ""):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+        self.node = rclpy.create_node("tester", namespace=namespace, context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.states: list[JointState] = []
+        self.node.create_subscription(JointState, "joint_states", self.states.append, 1000)
+        self.commands = self.node.create_publisher(Float64MultiArray, "commands", 1000)
+        self.joint_commands = self.node.create_publisher(JointState, "joint_commands", 1000)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.executor.shutdown()
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+
+    def until(self, done: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            result = done()
+            if result:
+                return result
+            self.executor.spin_once(timeout_sec=0.02)
+        raise AssertionError(f"waited {timeout:g} s for {what}")
+
+    def spin(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def ready(self, process: Process) -> None:
+        """The node is there and hears our commands."""
+
+        def heard() -> bool:
+            assert process.popen.poll() is None, process.output
+            return self.commands.get_subscription_count() and self.joint_commands.get_subscription_count()
+
+        process.says(" Hz, inputs")
+        self.until(heard, "the node")
+        self.until(lambda: self.node.count_publishers("joint_states"), "joint states")
+
+    def call(self, name: str, data: bool | None = None) -> Any:
+        kind = Trigger if data is None else SetBool
+        client = self.node.create_client(kind, name)
+        self.until(client.service_is_ready, f"service {name}")
+        future = client.call_async(kind.Request() if data is None else kind.Request(data=data))
+        self.until(future.done, f"answer of {name}")
+        self.node.destroy_client(client)
+        return future.result()
+
+    def latched(self, kind: Any, topic: str) -> Any:
+        got: list[Any] = []
+        subscription = self.node.create_subscription(kind, topic, got.append, LATCHED)
+        self.until(lambda: got, topic)
+        self.node.destroy_subscription(subscription)
+        return got[-1]
+
+    def collect(self, kind: Any, topic: str) -> list[Any]:
+        got: list[Any] = []
+        self.node.create_subscription(kind, topic, got.append, 1000)
+        return got
+
+    def set_parameter(self, name: str, value: Any) -> Any:
+        from rcl_interfaces.srv import SetParameters
+        from rclpy.parameter import Parameter
+
+        client = self.node.create_client(SetParameters, "cutjoint/set_parameters")
+        self.until(client.service_is_ready, "parameter service")
+        request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
+        future = client.call_async(request)
+        self.until(future.done, "parameter")
+        self.node.destroy_client(client)
+        return future.result().results[0]
+
+    def diagnostics(self) -> dict[str, str]:
+        """Key-value pairs of the next status."""
+        from diagnostic_msgs.msg import DiagnosticArray
+
+        got: list[Any] = []
+        subscription = self.node.create_subscription(DiagnosticArray, "/diagnostics", got.append, 10)
+        self.until(lambda: got, "diagnostics")
+        self.node.destroy_subscription(subscription)
+        status = got[-1].status[0]
+        return {"level": str(status.level[0]), "message": status.message} | {
+            v.key: v.value for v in status.values
+        }

@@ -1,0 +1,105 @@
+"""Hardware in the loop: controllers in processes of their own hold the platform, over ROS and over UDP."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+
+import pytest
+from ros_client import Client, Process, new_domain, node
+
+MOTORS = ["motor1", "motor2", "motor3"]
+POSE = 0.2  # rad: at this pose gravity pulls the platform down
+PORT = 47000
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[tuple[int, Process, Client]]:
+    domain = new_domain()
+    start = [f"{name}={POSE}" for name in MOTORS]
+    parameters = ["joint_state_rate=0", "diagnostics_rate=5", f"udp=127.0.0.1:{PORT + domain}"]
+    with (
+        node(domain, "stewart", "--start", *start, "--param", *parameters) as process,
+        Client(domain) as client,
+    ):
+        client.ready(process)
+        yield domain, process, client
+
+
+def controller(domain: int, *arguments: str) -> Process:
+    wanted = ["--target", *[str(POSE)] * 3]
+    return Process([sys.executable, "-m", *arguments, *wanted], domain)
+
+
+def over_ros(domain: int, *arguments: str) -> Process:
+    return controller(domain, "cutjoint.examples.hil_ros_controller", "--joints", *MOTORS, *arguments)
+
+
+def over_udp(domain: int, *arguments: str) -> Process:
+    to = f"127.0.0.1:{PORT + domain}"
+    return controller(domain, "cutjoint.examples.hil_udp_controller", "--motors", "3", "--to", to, *arguments)
+
+
+def hold(client: Client, device: Process) -> None:
+    """Let the device take over from a reset at the pose, hold for two seconds, then measure."""
+    client.until(lambda: client.diagnostics()["command age"] != "none", "the device's commands")
+    assert client.call("reset").success
+    client.spin(2.0)
+    state = client.states[-1]
+    motors = [state.position[state.name.index(name)] for name in MOTORS]
+    assert motors == pytest.approx([POSE] * 3, abs=0.01)
+    assert max(abs(x) for x in state.velocity) < 0.05
+    assert max(abs(x) for x in state.effort) > 1.0
+    assert device.stop() == 0, device.output
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_a_controller_over_ros_holds_the_platform(world: tuple[int, Process, Client], loss: float) -> None:
+    domain, _, client = world
+    with over_ros(domain, "--loss", str(loss)) as device:
+        hold(client, device)
+        report = json.loads(device.output.splitlines()[-1])
+        assert report["answered"] > 500 and report["error"] < 0.01
+        assert (report["dropped"] > 0.1 * report["answered"]) == (loss > 0)
+        assert "p99" in device.output and "missed deadlines" in device.output
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_a_controller_over_udp_holds_the_platform(world: tuple[int, Process, Client], loss: float) -> None:
+    domain, _, client = world
+    before = client.diagnostics()
+    with (
+        over_udp(domain, "--loss", str(loss)) as device,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as noise,
+    ):
+        for k in range(50):  # garbage from somebody else
+            noise.sendto(b"CJ" + bytes(range(k)), ("127.0.0.1", PORT + domain))
+        hold(client, device)
+        report = json.loads(device.output.splitlines()[-1])
+        assert report["answered"] > 500 and report["error"] < 0.01
+    after = client.diagnostics()
+    grown = {
+        name: int(after[f"udp {name}"]) - int(before[f"udp {name}"])
+        for name in ("malformed", "lost", "received")
+    }
+    assert grown["malformed"] == 50
+    assert grown["received"] > 500
+    if loss:
+        assert 0.05 < grown["lost"] / (grown["lost"] + grown["received"]) < 0.15
+
+
+def test_a_killed_controller_leaves_zero_torque(world: tuple[int, Process, Client]) -> None:
+    domain, process, client = world
+    for start in (over_ros, over_udp):
+        with start(domain) as device:
+            client.until(lambda: client.diagnostics()["command age"] != "none", "commands")
+            client.until(lambda: max(map(abs, client.states[-1].effort)) > 0, "torque")
+            device.popen.send_signal(signal.SIGKILL)
+            client.until(lambda: max(map(abs, client.states[-1].effort)) == 0, "zero torque", 20)
+        client.until(lambda: "commands have stopped" in client.diagnostics()["message"], "a warning", 20)
+    assert process.stop() == 0, process.output
+    for words in ("udp packets", "udp response", "commands:", "period:"):
+        assert words in process.output

@@ -1,0 +1,148 @@
+"""The node in lock-step, in a process of its own: the same commands give the same bits as the engine here."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from cutjoint.model import Simulation
+from cutjoint.model.single_joints import JointValues
+from cutjoint.model.urdf import urdf
+from ros_client import Client, JointState, Process, new_domain, node
+from std_msgs.msg import Float64MultiArray, String
+
+STEP = 1.0 / 500
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[tuple[Process, Client]]:
+    domain = new_domain()
+    arguments = ["--mode", "lock_step", "--rate", "500", "--ros-args", "-r", "__ns:=/left"]
+    with node(domain, "stewart", *arguments) as process, Client(domain, "/left") as client:
+        client.ready(process)
+        yield process, client
+        assert process.stop() == 0, process.output
+
+
+class Twin:
+    """The same simulation in this process."""
+
+    def __init__(self) -> None:
+        self.simulation = Simulation("stewart")
+        self.values = JointValues(self.simulation)
+        self.values.read(self.simulation.output_vector())
+
+    def step(self, torques: list[float]) -> None:
+        self.simulation.set_inputs(torques)
+        self.simulation.step(STEP)
+        self.values.read(self.simulation.output_vector())
+
+    def same(self, state: JointState) -> bool:
+        at = round((state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec) / STEP)
+        return (
+            at == round(self.simulation.state.time / STEP)
+            and list(state.name) == list(self.values.names)
+            and np.array_equal(np.array(state.position), self.values.position)
+            and np.array_equal(np.array(state.velocity), self.values.velocity)
+        )
+
+
+def answer(client: Client, number: int) -> JointState:
+    client.until(lambda: len(client.states) >= number, f"joint state {number}")
+    return client.states[number - 1]
+
+
+def reset(client: Client) -> Twin:
+    assert client.call("reset").success
+    client.spin(0.2)
+    client.states.clear()
+    return Twin()
+
+
+def test_torques_move_it_exactly_as_the_engine_predicts(pair: tuple[Process, Client]) -> None:
+    client = pair[1]
+    twin = reset(client)
+    random = np.random.default_rng(8)
+    for k in range(60):
+        torques = random.uniform(-40, 40, 3).tolist()
+        if k % 3 == 0:
+            client.joint_commands.publish(
+                JointState(name=["motor3", "motor1", "motor2"], effort=[torques[i] for i in (2, 0, 1)])
+            )
+        elif k % 3 == 1:  # ros2_control's topic hardware: all joints named, effort for driven ones only
+            names = list(twin.values.names)
+            client.joint_commands.publish(JointState(name=names, effort=torques))
+        else:
+            client.commands.publish(Float64MultiArray(data=array("d", torques)))
+        twin.step(torques)
+        state = answer(client, k + 1)
+        assert twin.same(state), f"step {k}"
+        assert list(state.effort[:3]) == torques
+    assert len(client.states[0].name) == 6 + 9  # six hinges and three balls, cut ones too
+    assert np.abs(np.array(client.states[-1].velocity)).max() > 0.01
+
+
+def test_commands_sent_all_at_once_are_all_obeyed_in_order(pair: tuple[Process, Client]) -> None:
+    client = pair[1]
+    twin = reset(client)
+    for k in range(200):
+        client.commands.publish(Float64MultiArray(data=array("d", [float(k % 7), -1.0, 2.0])))
+        twin.step([float(k % 7), -1.0, 2.0])
+    client.until(lambda: client.states and client.states[-1].header.stamp.nanosec == 400_000_000, "step 200")
+    assert twin.same(client.states[-1])
+
+
+def test_wrong_commands_are_refused_and_time_stands_still(pair: tuple[Process, Client]) -> None:
+    client = pair[1]
+    reset(client)
+    before = int(client.diagnostics()["commands refused"])
+    nan = float("nan")
+    for data in ([1.0], [1.0] * 4, [1.0, nan, 0.0], [float("inf"), 0.0, 0.0], []):
+        client.commands.publish(Float64MultiArray(data=array("d", data)))
+    for name, effort in (
+        (["nobody"], [1.0]),
+        (["motor1"], [nan]),
+        (["motor1", "motor2"], [1.0]),
+        (["motor1"], []),
+        (["hinge1"], [3.0]),
+    ):
+        client.joint_commands.publish(JointState(name=name, effort=effort))
+    client.until(lambda: int(client.diagnostics()["commands refused"]) == before + 10, "ten refusals", 20)
+    assert not client.states
+    client.commands.publish(Float64MultiArray(data=array("d", [0.0, 0.0, 0.0])))
+    assert np.isfinite(answer(client, 1).position).all()
+
+
+def test_save_restore_step_and_reset(pair: tuple[Process, Client]) -> None:
+    client = pair[1]
+    twin = reset(client)
+    send = Float64MultiArray(data=array("d", [5.0, 0.0, -5.0]))
+    for k in range(5):
+        client.commands.publish(send)
+        answer(client, k + 1)
+    assert client.call("save_state").success
+    for k in range(5, 10):
+        client.commands.publish(send)
+        answer(client, k + 1)
+    first = client.states[9]
+    assert client.call("restore_state").success
+    back = answer(client, 11)
+    assert back.position == client.states[4].position
+    for k in range(11, 16):
+        client.commands.publish(send)
+        answer(client, k + 1)
+    assert client.states[15].position == first.position
+    assert client.states[15].velocity == first.velocity
+    assert client.call("reset").success
+    assert np.array_equal(np.array(answer(client, 17).position), twin.values.position)
+    assert client.call("step").success  # one period under zero torque
+    twin.step([0.0, 0.0, 0.0])
+    assert twin.same(answer(client, 18))
+    assert not client.call("pause", True).success
+
+
+def test_robot_description_is_latched_and_names_every_tree_joint(pair: tuple[Process, Client]) -> None:
+    text = pair[1].latched(String, "robot_description").data
+    assert text == urdf(Twin().simulation.mechanism)

@@ -1,0 +1,273 @@
+"""The node's parts without ROS: pacing, jitter, commands, trajectories, packets, settings."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from cutjoint.model import CutjointError, Simulation
+from cutjoint.ros.commands import Commands, Refused
+from cutjoint.ros.follow import Follower, Point
+from cutjoint.ros.jitter import Jitter
+from cutjoint.ros.loop import Loop
+from cutjoint.ros.pace import FORGIVEN, Pace
+from cutjoint.ros.settings import SETTINGS, Settings
+from cutjoint.ros.udp import COMMAND, STATE, WRAP, Counts, Packet, Sequence32, UdpLink, pack, unpack
+
+
+def test_jitter_agrees_with_percentiles_of_the_intervals() -> None:
+    random = np.random.default_rng(1)
+    intervals = 1e-3 + random.exponential(1e-4, 5000)
+    jitter = Jitter(1e-3)
+    for x in intervals:
+        jitter.add(float(x))
+    report = jitter.report()
+    assert report.mean == pytest.approx(intervals.mean(), rel=1e-9)
+    assert report.p99 == pytest.approx(np.percentile(intervals, 99), abs=1e-5)
+    assert report.longest == intervals.max()
+    assert report.missed == (intervals > 1.5e-3).sum()
+
+
+def test_a_stall_is_counted_and_repaid_without_bursts() -> None:
+    pace = Pace(1e-3)
+    pace.start()
+    now = pace._next
+    steps = [pace.tick(now)]
+    now += 8.3e-3  # a stall: seven whole periods are missed
+    steps.append(pace.tick(now))
+    assert (pace.overruns, pace.owed) == (1, 7)
+    for k in range(80):
+        steps.append(pace.tick(now + (k + 0.7) * 1e-3))
+    assert pace.owed == 0 and pace.lag == 0
+    twos = np.flatnonzero(np.array(steps) == 2)
+    assert len(twos) == 7 and np.diff(twos).min() >= 10
+    # steps taken = periods that passed
+    assert sum(steps) == 1 + 8 + 80
+
+
+def test_a_long_stall_is_dropped_and_said() -> None:
+    pace = Pace(1e-3)
+    pace.start()
+    pace.tick(pace._next + 2 * FORGIVEN)
+    assert pace.owed == 0
+    assert pace.lag == pytest.approx(2 * FORGIVEN, rel=1e-2)
+
+
+@pytest.fixture(scope="module")
+def arm() -> Simulation:
+    return Simulation("arm")
+
+
+def test_commands_by_name(arm: Simulation) -> None:
+    commands = Commands(arm.mechanism, 1e-3, 0.2)
+    known = [j.name for j in arm.mechanism.joints] + ["tail"]
+    assert commands.from_names(["axis2", "motor4"], [3.0, 4.0], known).tolist() == [0, 3, 0, 4, 0, 0]
+    # All joints named, one without a motor: NaN or nothing for it.
+    names = [*(j.name for j in arm.mechanism.joints), "tail"]
+    six = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert commands.from_names(names, six, known).tolist() == six
+    assert commands.from_names(names, [*six, float("nan")], known).tolist() == six
+    with pytest.raises(Refused, match="no motor"):
+        commands.from_names(names, [*six, 1.0], known)
+    with pytest.raises(Refused, match="there is no joint 'axis9'"):
+        commands.from_names(["axis9"], [1.0], known)
+
+
+def test_torque_limits_and_watchdog(arm: Simulation) -> None:
+    commands = Commands(arm.mechanism, 1e-3, 0.2)
+    given = commands.accept(commands.from_vector([1e9, 0, 0, 0, 0, -1e9]), now=1.0)
+    assert given.tolist() == [1800.0, 0, 0, 0, 0, -90.0] and commands.saturated == 1
+    assert commands.present(1.1).tolist() == given.tolist()
+    assert commands.present(1.3).tolist() == [0.0] * 6 and commands.silent
+    commands.timeout = 0.0
+    commands.accept(given, now=2.0)
+    assert commands.present(1e6).tolist() == given.tolist()
+
+
+@pytest.mark.parametrize("given", ["positions", "velocities", "accelerations"])
+def test_computed_torque_follows_the_path_itself(given: str) -> None:
+    """With exact inverse dynamics the error along the path is that of holding torque for a period."""
+    simulation = Simulation("stewart", start={f"motor{k}": 0.2 for k in (1, 2, 3)})
+    goal = [0.3, 0.25, 0.35]
+    joints = ["motor1", "motor2", "motor3"]
+    rest = [0.0] * 3
+    more = {"positions": (), "velocities": (rest,), "accelerations": (rest, rest)}[given]
+    follower = Follower(simulation, joints, [Point(0.5, goal, *more)])
+    worst = 0.0
+    for _ in range(700):
+        torques = follower.torques(20.0)
+        assert torques is not None
+        simulation.set_inputs(torques)
+        simulation.step(1e-3)
+        wanted = follower.wanted(simulation.state.time)[0]
+        here = [simulation.outputs()[f"joint.{name}.position"] for name in joints]
+        worst = max(worst, np.abs(wanted - here).max())
+    assert worst < 2e-4
+    assert here == pytest.approx(goal, abs=2e-5)
+
+
+def test_a_torque_feed_interpolates_and_ends(arm: Simulation) -> None:
+    arm.reset()
+    joints = [m.joint for m in arm.mechanism.motors][::-1]
+    feed = Follower(arm, joints, [Point(0.0, effort=[0.0] * 6), Point(0.01, effort=[6, 5, 4, 3, 2, 1])])
+    arm.step(0.005)
+    assert feed.torques(1.0) == pytest.approx([0.5, 1, 1.5, 2, 2.5, 3])
+    arm.step(0.006)
+    assert feed.torques(1.0) is None
+
+
+@pytest.mark.parametrize(
+    "points, reason",
+    [
+        ([], "needs a point"),
+        ([Point(0.1, [0.0] * 5)], "5 positions for 6 joints"),
+        ([Point(0.1, [float("nan")] * 6)], "must be finite"),
+        ([Point(0.1, [0.0] * 6), Point(0.1, [0.0] * 6)], "must grow"),
+        ([Point(0.1, [0.0] * 6), Point(0.2, [0.0] * 6, [0.0] * 6)], "all points have velocities"),
+        ([Point(0.1)], "positions to follow or effort"),
+    ],
+)
+def test_bad_trajectories_are_refused(arm: Simulation, points: list[Point], reason: str) -> None:
+    with pytest.raises(Refused, match=reason):
+        Follower(arm, [m.joint for m in arm.mechanism.motors], points)
+
+
+class Silent:
+    """An outlet that keeps warnings and drops the rest."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warn(self, topic: str, text: str) -> None:
+        self.warnings.append(text)
+
+    def joint_states(self, loop: Any) -> None: ...
+    def clock(self, loop: Any) -> None: ...
+    def markers(self, loop: Any) -> None: ...
+    def diagnostics(self, loop: Any) -> None: ...
+
+
+def test_when_the_engine_can_not_go_on_time_stands_still_with_a_finite_state() -> None:
+    settings = Settings.read({"mechanism": "stewart", "mode": "fast", "command_timeout": 0.0})
+    outlet = Silent()
+    loop = Loop(Simulation("stewart"), settings, outlet)
+    stop = threading.Event()
+    thread = threading.Thread(target=loop.run, args=(stop,))
+    thread.start()
+    try:
+        loop.commands.accept(np.full(3, 1e300))
+        end = time.monotonic() + 30
+        while not loop.fault and time.monotonic() < end:
+            time.sleep(0.01)
+        assert settings.mode == "paused" and "infinite" in outlet.warnings[0]
+        state = loop.ask(lambda: loop.simulation.state).result(10)
+        assert np.isfinite(state.q).all() and np.isfinite(state.v).all()
+        with pytest.raises(ZeroDivisionError):  # what goes wrong in a job belongs to whoever asked
+            loop.ask(lambda: 1 / 0).result(10)
+    finally:
+        stop.set()
+        thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_packets_survive_the_round_trip_and_nothing_else_is_taken() -> None:
+    packet = Packet(STATE, WRAP - 1, 7, 1.5, 2.5, (1.0, 2.0, 3.0, 4.0))
+    data = pack(packet)
+    assert len(data) == 32 + 4 * 8 and unpack(data, STATE) == packet
+    assert unpack(data, COMMAND) is None
+    for k in range(len(data)):
+        assert unpack(data[:k], STATE) is None
+    assert unpack(data + b"x", STATE) is None
+    assert unpack(pack(Packet(COMMAND, 1, 0, 0.0, 0.0, (float("inf"),))), COMMAND) is None
+    random = np.random.default_rng(2)
+    for _ in range(2000):
+        assert unpack(random.bytes(int(random.integers(0, 80))), COMMAND) is None
+
+
+def test_sequence_numbers_tell_lost_from_late_across_the_wrap() -> None:
+    counts = Counts()
+    follow = Sequence32(counts)
+    start = WRAP - 3
+    order = [0, 1, 4, 3, 4, 5, 9]  # 2 is lost, 3 comes late, 4 twice, 6 to 8 lost
+    news = [follow.news((start + k) % WRAP) for k in order]
+    assert news == [True, True, True, False, False, True, True]
+    assert (counts.received, counts.lost, counts.reordered) == (7, 1 + 3, 2)
+
+
+def test_udp_link_counts_everything_and_forgives_a_restart() -> None:
+    link = UdpLink("127.0.0.1:0", 2, 1e-3, 0.2)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+        device.settimeout(10)
+
+        def command(number: int, *torques: float, answer: int = 0) -> None:
+            device.sendto(pack(Packet(COMMAND, number, answer, 0.0, 0.0, torques)), link.address)
+
+        def receive(now: float) -> Any:
+            for _ in range(200):  # the loopback needs a moment
+                time.sleep(0.005)
+                got = link.receive(now)
+                if got is not None:
+                    return got.tolist()
+            return None
+
+        link.send(0.0, [0.0, 0.0], [0.0, 0.0])  # nobody there yet
+        assert link.receive(0.0) is None and link.counts.missing == 0
+        device.sendto(b"hello", link.address)
+        command(1, 1.0)  # one torque for two motors
+        command(1, 1.0, 2.0)
+        assert receive(1.0) == [1.0, 2.0]
+        assert link.counts.malformed == 2
+        link.send(0.5, [0.1, 0.2], [0.3, 0.4])
+        state = unpack(device.recv(2048), STATE)
+        assert state is not None and state.values == (0.1, 0.2, 0.3, 0.4) and state.answer == 1
+        link.send(0.501, [0.1, 0.2], [0.3, 0.4])
+        command(5, 5.0, 5.0, answer=state.sequence)  # answers the state before the last one
+        assert receive(1.01) == [5.0, 5.0]
+        assert (link.counts.lost, link.counts.late) == (3, 1)
+        command(1, 9.0, 9.0)  # old: not used
+        time.sleep(0.1)
+        assert link.receive(1.02) is None and link.counts.reordered == 1
+        command(1, 7.0, 7.0)  # after a silence: the device was restarted
+        assert receive(2.0) == [7.0, 7.0]
+    link.close()
+
+
+@pytest.mark.parametrize(
+    "values, reason",
+    [
+        ({}, "say which mechanism"),
+        ({"rate": 0}, "rate must be from 1 to 10000"),
+        ({"rate": "fast"}, "rate must be a number"),
+        ({"rate": True}, "rate must be a number"),
+        ({"step": 3e-4}, "does not divide the period"),
+        ({"step": -1e-3}, "step must be from"),
+        ({"mode": "warp"}, "mode must be one of real_time"),
+        ({"gravity": [1.0, 2.0]}, "one number g"),
+        ({"gravity": "up"}, "three numbers"),
+        ({"start": "motor1"}, "JOINT=VALUE"),
+        ({"publish_clock": 1}, "true or false"),
+        ({"mode": "lock_step", "udp": "127.0.0.1:1"}, "udp needs time"),
+    ],
+)
+def test_settings_refuse_what_makes_no_sense(values: dict[str, Any], reason: str) -> None:
+    with pytest.raises(CutjointError, match=reason):
+        Settings.read({"mechanism": "stewart", **values} if values else {})
+
+
+def test_settings_accept_what_users_write() -> None:
+    given = {
+        "mechanism": "arm",
+        "rate": 500,
+        "step": 1e-3,
+        "gravity": "[0.0, 0.0, -1.62]",
+        "start": "a=1 b=1,2",
+    }
+    settings = Settings.read(given)
+    assert settings.substeps == 2 and settings.gravity == (0.0, 0.0, -1.62)
+    assert settings.start == {"a": [1.0], "b": [1.0, 2.0]}
+    assert Settings.read({"mechanism": "arm", "gravity": 0}).gravity == 0.0
+    assert all(s.about for s in SETTINGS)

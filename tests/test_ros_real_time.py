@@ -1,0 +1,250 @@
+"""The node in real time, in a process of its own, with well- and ill-behaved company."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Duration
+from ros_client import Client, JointState, Process, new_domain, node
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from visualization_msgs.msg import MarkerArray
+
+MOTORS = ["motor1", "motor2", "motor3"]
+START = [f"{name}=0.2" for name in MOTORS]
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[tuple[Process, Client]]:
+    domain = new_domain()
+    arguments = ["--clock", "--start", *START, "--param", "joint_state_rate=200", "diagnostics_rate=10"]
+    with node(domain, "stewart", *arguments) as process, Client(domain) as client:
+        client.ready(process)
+        yield process, client
+
+
+@pytest.fixture
+def client(pair: tuple[Process, Client]) -> Client:
+    """The client, with the mechanism back at its start and time running."""
+    client = pair[1]
+    client.call("pause", False)
+    assert client.call("reset").success
+    client.states.clear()
+    client.until(lambda: client.states, "joint states")
+    return client
+
+
+def stamp(state: JointState) -> float:
+    return state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
+
+
+def torques(*values: float) -> Float64MultiArray:
+    return Float64MultiArray(data=array("d", values))
+
+
+def effort(client: Client) -> list[float]:
+    return list(client.states[-1].effort[:3])
+
+
+def test_joint_states_come_at_the_asked_rate_with_all_joints(client: Client) -> None:
+    clocks = client.collect(Clock, "/clock")
+    client.states.clear()
+    begin = time.monotonic()
+    client.spin(2.0)
+    elapsed = time.monotonic() - begin
+    times = np.array([stamp(s) for s in client.states])
+    steps = np.diff(times)
+    assert (steps > 0).all()
+    assert np.median(steps) == pytest.approx(0.005, abs=1e-9)
+    # The tests may share the machine with a heavy neighbour; it must not lag far even so.
+    assert times[-1] - times[0] == pytest.approx(elapsed, rel=0.2)
+    assert len(times) >= 0.7 * 200 * (times[-1] - times[0])
+    assert all(
+        len(s.name) == len(s.position) == len(s.velocity) == len(s.effort) == 15 for s in client.states
+    )
+    assert client.node.count_publishers("/clock") == 1
+    told = [c.clock.sec + 1e-9 * c.clock.nanosec for c in clocks]
+    assert len(told) > 50 and np.diff(told).min() > 0
+
+
+def test_silence_takes_torque_to_zero(client: Client) -> None:
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        client.commands.publish(torques(7.0, 0.0, -7.0))
+        client.spin(0.02)
+    assert effort(client) == [7.0, 0.0, -7.0]
+    stopped = time.monotonic()
+    client.until(lambda: effort(client) == [0.0, 0.0, 0.0], "zero torque", 20)
+    assert time.monotonic() - stopped < 5.0  # 0.2 s on an idle machine
+    client.until(lambda: "commands have stopped" in client.diagnostics()["message"], "a warning", 20)
+
+
+def test_wrong_commands_are_refused_and_warned_of_once(pair: tuple[Process, Client], client: Client) -> None:
+    before = pair[0].output.count("command refused")
+    for _ in range(20):
+        client.commands.publish(torques(1.0))
+        client.spin(0.01)
+        client.commands.publish(torques(float("nan"), 0.0, 0.0))
+        client.spin(0.01)
+    client.until(lambda: int(client.diagnostics()["commands refused"]) > 10, "refusals", 20)
+    assert effort(client) == [0.0, 0.0, 0.0]
+    assert pair[0].output.count("command refused") - before <= 2
+
+
+def test_a_flood_of_commands_is_survived(client: Client) -> None:
+    """10 kHz for two seconds from this process, as fast as Python can if it can't."""
+    begin = time.monotonic()
+    sent = 0
+    message = torques(1.0, 2.0, 3.0)
+    while time.monotonic() < begin + 2.0:
+        client.commands.publish(message)
+        sent += 1
+        ahead = begin + sent * 1e-4 - time.monotonic()
+        if ahead > 0:
+            time.sleep(ahead)
+        if sent % 500 == 0:
+            client.executor.spin_once(timeout_sec=0)
+    assert sent > 5000
+    client.states.clear()
+    client.until(lambda: client.states, "joint states")
+    lag = float(client.diagnostics()["simulated time"])
+    assert lag > 0.5  # seconds since the reset: time passed during the flood
+    assert np.isfinite(client.states[-1].position).all()
+    client.until(lambda: effort(client) == [0.0, 0.0, 0.0], "the watchdog", 20)
+
+
+def test_pause_step_and_go_on(client: Client) -> None:
+    assert not client.call("step").success
+    assert client.call("pause", True).success
+    client.spin(0.3)
+    before = stamp(client.states[-1])
+    client.spin(0.3)
+    assert stamp(client.states[-1]) == before
+    assert client.call("step").success
+    client.until(lambda: stamp(client.states[-1]) != before, "a step")
+    assert stamp(client.states[-1]) == pytest.approx(before + 0.001, abs=1e-9)
+    assert client.call("pause", False).success
+    client.until(lambda: stamp(client.states[-1]) > before + 0.1, "time")
+
+
+@pytest.mark.parametrize(
+    "name, value, reason",
+    [
+        ("command_timeout", -1.0, "command_timeout must be from"),
+        ("command_timeout", float("nan"), "command_timeout must be from"),
+        ("joint_state_rate", "often", "joint_state_rate must be a number"),
+        ("mode", "sideways", "mode must be one of"),
+        ("mode", "lock_step", "start it again"),
+        ("tracking_frequency", 0.0, "tracking_frequency must be from"),
+        ("rate", 500.0, "read-only"),
+        ("mechanism", "arm", "read-only"),
+    ],
+)
+def test_parameters_refuse_bad_values(client: Client, name: str, value: object, reason: str) -> None:
+    result = client.set_parameter(name, value)
+    assert not result.successful
+    assert reason in result.reason.replace("read only", "read-only")
+
+
+def test_parameters_change_while_it_runs(client: Client) -> None:
+    assert client.set_parameter("joint_state_rate", 50).successful
+    client.spin(0.3)
+    client.states.clear()
+    client.until(lambda: len(client.states) > 10, "joint states")
+    assert np.median(np.diff([stamp(s) for s in client.states])) == pytest.approx(0.02, abs=1e-9)
+    assert client.set_parameter("joint_state_rate", 200.0).successful
+
+
+def test_a_trajectory_is_followed_and_held(client: Client) -> None:
+    publisher = client.node.create_publisher(JointTrajectory, "joint_trajectory", 1)
+    client.until(publisher.get_subscription_count, "the node")
+    goal = {"motor2": 0.35, "motor3": 0.3, "motor1": 0.25}
+    point = JointTrajectoryPoint(
+        positions=list(goal.values()), time_from_start=Duration(sec=0, nanosec=600_000_000)
+    )
+    begin = stamp(client.states[-1])
+    publisher.publish(JointTrajectory(joint_names=list(goal), points=[point]))
+    client.until(lambda: stamp(client.states[-1]) > begin + 2.0, "two seconds")
+    state = client.states[-1]
+    for name, wanted in goal.items():
+        k = state.name.index(name)
+        assert state.position[k] == pytest.approx(wanted, abs=1e-4)
+        assert abs(state.velocity[k]) < 1e-3
+    assert max(map(abs, effort(client))) > 1.0  # gravity wants torque
+    refused = int(client.diagnostics()["commands refused"])
+    publisher.publish(JointTrajectory(joint_names=["hinge1"], points=[point]))
+    client.until(lambda: int(client.diagnostics()["commands refused"]) > refused, "a refusal", 20)
+
+
+def test_markers_show_every_body(client: Client) -> None:
+    got = client.collect(MarkerArray, "markers")
+    message = client.until(lambda: got and got[-1], "markers")
+    assert {m.ns for m in message.markers} == {"bodies", "joints"}
+    assert len({(m.ns, m.id) for m in message.markers}) == len(message.markers) == 14
+    assert all(m.header.frame_id == "ground" and m.points for m in message.markers)
+
+
+def test_it_stops_on_sigint_with_a_report(pair: tuple[Process, Client]) -> None:
+    process = pair[0]
+    assert process.stop(signal.SIGINT) == 0, process.output
+    assert "Traceback" not in process.output
+    for word in ("overruns", "p99", "missed deadlines", "of a core", "behind"):
+        assert word in process.output
+
+
+def test_a_jump_of_the_clock_does_not_disturb_it() -> None:
+    """Under use_sim_time with somebody else's /clock that jumps, the steady clock still paces."""
+    domain = new_domain()
+    ros = ["--ros-args", "-p", "use_sim_time:=true", "-p", "diagnostics_rate:=20"]
+    with node(domain, "double_pendulum", "--no-compile", *ros) as process, Client(domain) as client:
+        client.ready(process)
+        clock = client.node.create_publisher(Clock, "/clock", 1)
+        client.until(clock.get_subscription_count, "the node's clock")
+        times = [float(client.diagnostics()["simulated time"])]
+        for seconds in (1000, 10**9, 5):
+            message = Clock()
+            message.clock.sec = seconds
+            clock.publish(message)
+            client.spin(0.3)
+            times.append(float(client.diagnostics()["simulated time"]))
+        assert (np.diff(times) > 0.05).all() and times[-1] - times[0] < 20
+        client.states.clear()
+        client.until(lambda: client.states, "joint states")
+        assert client.states[-1].header.stamp.sec == 5
+        assert np.isfinite(client.states[-1].position).all()
+        assert process.stop(signal.SIGTERM) == 0, process.output
+
+
+def test_twenty_starts_and_stops_leave_nothing_behind() -> None:
+    domain = new_domain()
+
+    def shared() -> set[str]:
+        """Shared memory of this domain's ports; others' tests run at the same time."""
+        first = 7400 + 250 * domain
+        ports = {f"fastrtps_port{port}" for port in range(first, first + 250)}
+        return {p.name for p in Path("/dev/shm").glob("*") if p.name.removesuffix("_el") in ports}
+
+    before = shared()
+    for batch in range(5):
+        processes = [node(domain, "double_pendulum", "--no-compile") for _ in range(4)]
+        try:
+            for process in processes:
+                process.says("real_time at 1000 Hz")
+            for k, process in enumerate(processes):
+                process.popen.send_signal((signal.SIGINT, signal.SIGTERM)[(batch + k) % 2])
+            for process in processes:
+                assert process.stop() == 0, process.output
+                assert "Traceback" not in process.output
+                assert not os.path.exists(f"/proc/{process.popen.pid}")
+        finally:
+            for process in processes:
+                process.__exit__()
+    assert shared() == before
