@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import least_squares
 
-from .newton import newton
+from .newton import damped, newton
 
 if TYPE_CHECKING:
     from .problem import Problem
@@ -17,28 +16,16 @@ NEARBY = 6  # poses tried around the start
 
 
 def search(problem: Problem, start: Array, tolerance: float) -> tuple[Array | None, Array]:
-    """A solution found by damped least squares around `start`, and the best pose seen."""
+    """A solution found by damped least squares around `start`, and the pose of least misfit."""
     system = problem.system()
     random = np.random.default_rng(0)
-    best, least = start, np.inf
-    for n in range(NEARBY):
-        x = start + (random.normal(size=start.shape) * min(0.2 * n, 0.8) if n else 0.0)
-        fit: Any = least_squares(
-            lambda y: system(y[None])[0][0],
-            x,
-            lambda y: system(y[None])[1][0],
-            xtol=1e-15,
-            ftol=1e-15,
-            gtol=1e-15,
-            max_nfev=300,
-        )
-        size = float(np.linalg.norm(fit.fun))
-        if size < least:
-            best, least = fit.x, size
-        polished = newton(system, fit.x[None], tolerance, 20)
-        if polished.converged[0] and np.abs(polished.q[0] - fit.x).max() < 1e-2:
-            return polished.q[0], polished.q[0]
-    return None, best
+    starts = start + np.linspace(0, 0.8, NEARBY)[:, None] * random.normal(size=(NEARBY, len(start)))
+    found, misfit = damped(system, starts)
+    polished = newton(system, found, tolerance, 20)
+    # far steps in the polish would be luck, not a solution near the misfit's minimum
+    good = polished.converged & (np.abs(polished.q - found).max(-1) < 1e-2)
+    solution = polished.q[int(np.argmax(good))] if good.any() else None
+    return solution, found[int(np.argmin(misfit))]
 
 
 def conflict(problem: Problem, best: Array, tolerance: float) -> str:
