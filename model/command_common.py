@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -121,3 +121,22 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value
+
+
+class Progress:
+    """A bar on standard error that a run fills from 0 to 1, or nothing at all."""
+
+    def __init__(self, shown: bool):
+        self.shown = shown
+
+    def __enter__(self) -> Callable[[float], None] | None:
+        if not self.shown:
+            return None
+        from tqdm import tqdm
+
+        self.bar = tqdm(total=100, unit="%", leave=False, bar_format="{percentage:3.0f}% {bar} {elapsed}")
+        return lambda fraction: self.bar.update(100 * fraction - self.bar.n)
+
+    def __exit__(self, *_: Any) -> None:
+        if self.shown:
+            self.bar.close()

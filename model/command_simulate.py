@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .command_common import (
+    Progress,
     add_gravity,
     add_mechanism,
     check_name,
@@ -175,25 +175,6 @@ def default_outputs(mechanism: Mechanism) -> list[str]:
     joints = [motor.joint for motor in mechanism.motors]
     joints = joints or [j.name for j in mechanism.joints if TYPES[j.type].moves]
     return [*(f"joint.{name}.position" for name in joints), "energy"]
-
-
-class Progress:
-    """A bar on standard error that a run fills from 0 to 1, or nothing at all."""
-
-    def __init__(self, shown: bool):
-        self.shown = shown
-
-    def __enter__(self) -> Callable[[float], None] | None:
-        if not self.shown:
-            return None
-        from tqdm import tqdm
-
-        self.bar = tqdm(total=100, unit="%", leave=False, bar_format="{percentage:3.0f}% {bar} {elapsed}")
-        return lambda fraction: self.bar.update(100 * fraction - self.bar.n)
-
-    def __exit__(self, *_: Any) -> None:
-        if self.shown:
-            self.bar.close()
 
 
 def _positive(words: str, option: str) -> float:

@@ -44,7 +44,7 @@ def linearize(
     R = chart(simulation, states)
     at = (simulation._q, simulation._v, simulation._u, simulation._p)
     A, B = linear_kernel(simulation, R)(*at)
-    T, _, _ = _kernel(simulation, "tangent_basis", R)(*at)
+    T = tangents(simulation, R)
     chosen = list(simulation.inputs if inputs is None else inputs)
     unknown = [name for name in chosen if name not in simulation.inputs]
     if unknown:
@@ -76,6 +76,12 @@ def linearize(
         speed_names(simulation),
         simulation.state.time,
     )
+
+
+def tangents(simulation: Simulation, R: np.ndarray) -> np.ndarray:
+    """T = [K 0; L K]: the perturbations (δθ, δv) of each state, 2nv × 2p."""
+    at = (simulation._q, simulation._v, simulation._u, simulation._p)
+    return _kernel(simulation, "tangent_basis", R)(*at)[0]
 
 
 def underlying(simulation: Simulation, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
