@@ -90,6 +90,6 @@ def require_closed(mechanism: Any, residuals: dict[str, float], tolerance: float
         joint = mechanism.joint(worst)
         raise AssemblyError(
             f"mechanism '{mechanism.name}' can't be assembled: the loop closed by joint '{worst}' "
-            f"({joint.parent} to {joint.child}) stays open by {residuals[worst]:.3g} m or rad; check the positions "
-            "of the joints in this loop, or give 'start' coordinates nearer to a closed pose"
+            f"({joint.parent} to {joint.child}) stays open by {residuals[worst]:.3g} m or rad; check the "
+            "positions of the joints in this loop, or give 'start' coordinates nearer to a closed pose"
         )

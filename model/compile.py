@@ -87,7 +87,8 @@ def kernel(function: ca.Function, compile: bool | None = None) -> Kernel:
         if compile:
             raise CutjointError(f"the C compiler '{compiler}' failed: {_first_line(problem)}") from problem
         warnings.warn(
-            f"the C compiler '{compiler}' failed ({_first_line(problem)}); running in the slower virtual machine",
+            f"the C compiler '{compiler}' failed ({_first_line(problem)}); "
+            "running in the slower virtual machine",
             stacklevel=2,
         )
         return Kernel(function, False)

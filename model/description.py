@@ -1,4 +1,4 @@
-"""What a mechanism is: frozen descriptions, checked when they are built.
+"""What a mechanism is: frozen descriptions; `check.py` says whether one makes sense.
 
 One convention for the whole engine:
 

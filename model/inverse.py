@@ -34,7 +34,8 @@ def inputs_for(
     lacking = np.abs(K.T @ B @ u - need).max(initial=0.0)
     if lacking > 1e-6 * (1.0 + np.abs(need).max(initial=0.0)):
         raise SimulationError(
-            f"the inputs of '{name}' can't produce that motion: a generalized force of {lacking:.3g} is missing"
+            f"the inputs of '{name}' can't produce that motion: "
+            f"a generalized force of {lacking:.3g} is missing"
         )
     return u
 

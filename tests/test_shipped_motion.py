@@ -1,0 +1,132 @@
+"""The shipped mechanisms in motion: times, balances and poses that can be known beforehand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cutjoint.model import Simulation, SimulationError, list_examples
+from cutjoint.model.command import main
+
+
+def crossing(trajectory, name):
+    """Times at which a column changes sign, by straight lines between samples."""
+    x, t = trajectory[name], trajectory.time
+    k = np.flatnonzero(np.diff(np.sign(x)))
+    return t[k] - x[k] * (t[k + 1] - t[k]) / (x[k + 1] - x[k])
+
+
+@pytest.fixture(scope="module", params=[(0.0, 1.304), (9.81, 1.0285)], ids=["weightless", "under gravity"])
+def platform(request):
+    gravity, passes = request.param
+    return Simulation("stewart", gravity=gravity), passes
+
+
+RECORD = ("body.platform.position", "loop.residual", "energy")
+
+
+def test_stewart_fixed_step(platform):
+    simulation, passes = platform
+    simulation.reset()
+    simulation.set_inputs([10.0, 10.0, 10.0])
+    before = simulation.energy()
+    trajectory = simulation.run(2.0, 1e-3, record=RECORD)
+    assert trajectory["loop.residual"].max() < 1e-10
+    imbalance = abs(simulation.energy() - before - simulation.work)
+    assert imbalance < 1e-5 * abs(simulation.energy())
+    assert crossing(trajectory, "body.platform.position[3]")[0] == pytest.approx(passes, abs=1e-3)
+
+
+def test_stewart_variable_step(platform):
+    simulation, passes = platform
+    simulation.reset()
+    simulation.set_inputs([10.0, 10.0, 10.0])
+    before = simulation.energy()
+    trajectory = simulation.run(2.0, 1e-2, method="variable", tolerance=1e-12, record=RECORD)
+    imbalance = abs(simulation.energy() - before - simulation.work)
+    assert imbalance < 1e-9 * abs(simulation.energy())
+    assert trajectory["loop.residual"].max() < 1e-10
+    assert len(trajectory) == 201 and trajectory.time[-1] == pytest.approx(2.0, abs=1e-12)
+
+
+def test_hexapod_holds_its_pose():
+    simulation = Simulation("hexapod", compile=False)
+    assert simulation.topology().mobility == 6
+    simulation.set_inputs(simulation.inverse_dynamics())
+    start = simulation.outputs()["body.platform.position"]
+    simulation.run(1.0, 5e-3, record=["energy"])
+    assert np.abs(simulation.outputs()["body.platform.position"] - start).max() < 1e-6
+    # and it would not have stayed by itself
+    simulation.reset()
+    simulation.run(0.1, 5e-3, record=["energy"])
+    assert np.abs(simulation.outputs()["body.platform.position"] - start).max() > 1e-3
+
+
+def test_planar_fourbar_in_space(capsys):
+    simulation = Simulation("fourbar", compile=False)
+    report = simulation.topology()
+    assert report.mobility == 1 and report.freedoms_structural == -2 and len(report.redundant) == 3
+    trajectory = simulation.run(1.0, record=["loop.residual", "energy"])
+    assert trajectory["loop.residual"].max() < 1e-10
+    assert np.ptp(trajectory["energy"]) < 1e-6
+    assert main(["show", "fourbar"]) == 0
+    page = capsys.readouterr().out
+    assert "mobility" in page and all(name in page for name in report.redundant)
+
+
+@pytest.mark.parametrize("name", list(list_examples()))
+def test_every_example_balances(name):
+    """Half a second of free motion: loops closed, energy minus work constant, restore exact."""
+    simulation = Simulation(name, compile=False)
+    before = simulation.energy()
+    saved = simulation.save()
+    trajectory = simulation.run(0.2, 1e-3, record=["loop.residual", "energy_kinetic"])
+    assert trajectory["loop.residual"].max(initial=0) < 1e-9
+    scale = 1.0 + abs(before) + trajectory["energy_kinetic"].max()
+    assert abs(simulation.energy() - before - simulation.work) < 1e-5 * scale
+    first = simulation.state
+    simulation.restore(saved)
+    simulation.run(0.2, 1e-3, record=["energy"])
+    np.testing.assert_array_equal(simulation.state.q, first.q)
+    np.testing.assert_array_equal(simulation.state.v, first.v)
+
+
+def test_initial_speeds_are_made_consistent():
+    from dataclasses import replace
+
+    from cutjoint.model import load
+
+    described = load("fourbar")
+    first = next(j.name for j in described.joints if j.cut is not True)
+    joints = tuple(replace(j, speed=(1.0,)) if j.name == first else j for j in described.joints)
+    simulation = Simulation(replace(described, joints=joints), compile=False)
+    _, G = simulation.closure()
+    assert np.abs(G @ simulation.state.v).max() < 1e-10
+    assert np.abs(simulation.state.v).max() > 0.01
+    assert simulation.start_report.velocity_change > 0.01
+
+
+def test_bad_use_leaves_the_state_alone():
+    simulation = Simulation("stewart", compile=False)
+    before = simulation.save()
+    for call, words in (
+        (
+            lambda: simulation.set_inputs({"motor9": 1}),
+            "has no input 'motor9'; inputs: motor1, motor2, motor3",
+        ),
+        (lambda: simulation.set_inputs({"motor1": float("nan")}), "NaN or infinite; the inputs stay"),
+        (lambda: simulation.set_inputs([1.0]), "1 inputs given, 'stewart' has 3"),
+        (lambda: simulation.step(0.0), "a step must be positive and finite, not 0.0"),
+        (lambda: simulation.step(-1e-3), "a step must be positive and finite"),
+        (lambda: simulation.run(-1.0), "a duration must be finite and not negative"),
+        (lambda: simulation.run(1.0, method="euler"), "there is no method 'euler'; known: fixed, variable"),
+        (lambda: simulation.run(1.0, record=["body.nothing"]), "has no output 'body.nothing'"),
+        (lambda: simulation.assemble({"ball2": [1, 0, 0, 0]}), "joint 'ball2' is cut"),
+        (lambda: simulation.assemble({"motor1": float("nan")}), "joint 'motor1' takes 1 finite coordinates"),
+        (lambda: simulation.inverse_dynamics([1.0]), "1 accelerations given, 'stewart' has 9"),
+    ):
+        with pytest.raises(SimulationError, match=words.replace("(", r"\(")):
+            call()
+    after = simulation.save()
+    np.testing.assert_array_equal(before[0].q, after[0].q)
+    np.testing.assert_array_equal(before[1], after[1])
