@@ -21,8 +21,11 @@ from .plan import Plan, Variable
 from .source import TOKEN, units_to_compile
 
 
-def description(plan: Plan) -> str:
+def description(plan: Plan, shown: list[Variable] | None = None) -> str:
+    """The text of the file; with `shown`, of an FMU that runs in Python and offers these variables."""
     mechanism = plan.mechanism
+    python = shown is not None
+    variables = plan.variables if shown is None else shown
     root = ET.Element(
         "fmiModelDescription",
         {
@@ -41,28 +44,31 @@ def description(plan: Plan) -> str:
         "canNotUseMemoryManagementFunctions": "true",
         "canGetAndSetFMUstate": "true",
         "canSerializeFMUstate": "true",
-        "providesDirectionalDerivative": "true",
+        "providesDirectionalDerivative": "false" if python else "true",
     }
     interfaces = {"ModelExchange": {}, "CoSimulation": {"canHandleVariableCommunicationStepSize": "true"}}
+    if python:
+        interfaces = {"CoSimulation": {**interfaces["CoSimulation"], "needsExecutionTool": "true"}}
     for tag, more in interfaces.items():
-        files = element(element(root, tag, **common, **more), "SourceFiles")
-        for name in units_to_compile(2):
+        inner = element(root, tag, **common, **more)
+        files = None if python else element(inner, "SourceFiles")
+        for name in () if files is None else units_to_compile(2):
             element(files, "File", name=name)
     unit_definitions(root, plan)
     categories = element(root, "LogCategories")
     for name, about in LOG_CATEGORIES.items():
         element(categories, "Category", name=name, description=about)
     element(root, "DefaultExperiment", startTime="0", stopTime=number(LONGEST), stepSize=number(plan.step))
-    index = _variables(element(root, "ModelVariables"), plan)
-    _structure(element(root, "ModelStructure"), plan, index)
+    index = _variables(element(root, "ModelVariables"), variables)
+    _structure(element(root, "ModelStructure"), variables, index)
     return dump(root)
 
 
-def _variables(group: ET.Element, plan: Plan) -> dict[str, list[int]]:
+def _variables(group: ET.Element, variables: list[Variable]) -> dict[str, list[int]]:
     """Write all scalars; returns variable name -> indices of its elements, from 1."""
     index: dict[str, list[int]] = {}
     count = 0
-    for variable in plan.variables:
+    for variable in variables:
         if variable.kind in ("time", "hidden"):
             continue
         how, when, initial = causality(variable)
@@ -94,7 +100,7 @@ def _variables(group: ET.Element, plan: Plan) -> dict[str, list[int]]:
     return index
 
 
-def _structure(group: ET.Element, plan: Plan, index: dict[str, list[int]]) -> None:
+def _structure(group: ET.Element, shown: list[Variable], index: dict[str, list[int]]) -> None:
     def unknowns(tag: str, variables: list[Variable]) -> None:
         if not variables:
             return
@@ -104,9 +110,9 @@ def _structure(group: ET.Element, plan: Plan, index: dict[str, list[int]]) -> No
             for k in index[variable.name]:
                 element(inner, "Unknown", index=str(k), dependencies=" ".join(map(str, known)))
 
-    unknowns("Outputs", plan.of("output"))
-    unknowns("Derivatives", plan.of("derivative"))
-    initial = plan.of("output", "state", "derivative")
+    unknowns("Outputs", [v for v in shown if v.kind == "output"])
+    unknowns("Derivatives", [v for v in shown if v.kind == "derivative"])
+    initial = [v for v in shown if v.kind in ("output", "state", "derivative")]
     if initial:
         inner = element(group, "InitialUnknowns")
         for k in sorted(k for variable in initial for k in index[variable.name]):

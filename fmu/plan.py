@@ -76,6 +76,8 @@ class Plan:
     rows: list[int] = field(default_factory=list)  # outputs shown, as rows of the engine's output vector
     linear_rows: list[int] = field(default_factory=list)  # rows of C and D, as indices into `rows`
     slots: int = 0
+    chosen_inputs: tuple[str, ...] = ()
+    chosen_outputs: tuple[str, ...] = ()
 
     @property
     def freedoms(self) -> int:
@@ -101,8 +103,11 @@ def plan(
         mechanism = replace(mechanism, parameters={n: _path(mechanism, n) for n in marked})
     simulation = Simulation(mechanism, compile=False)
     result = Plan(mechanism, simulation, step, simulation._generic_rank()[0])
-    for add in (_time, _inputs, _parameters, _starts):
-        add(result, inputs) if add is _inputs else add(result)
+    result.chosen_inputs, result.chosen_outputs = tuple(inputs), tuple(outputs)
+    _time(result)
+    _inputs(result, inputs)
+    _parameters(result)
+    _starts(result)
     _outputs(result, outputs)
     _states(result)
     if linear:

@@ -1,0 +1,78 @@
+"""Write a pythonfmu FMU: the same variables as the native one, the engine in Python behind them.
+
+The target needs Python with the packages named in `resources/requirements.txt`. Everything is
+put together here rather than by pythonfmu's builder, whose FMUs have no units, no dependencies, a
+new GUID each time, and a module name that clashes with other FMUs in the same process.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from ..model.errors import CutjointError
+from ..model.writer import write as to_yaml
+from . import describe2, page
+from .describe import identifier
+from .export import content_token, write_zip
+from .plan import Plan
+from .source import TOKEN
+
+MODULE = '''"""Written by cutjoint: this FMU's own module, of a name that no other FMU has."""
+
+from cutjoint.fmu.slave import MechanismSlave
+
+
+class {name}(MechanismSlave):
+    pass
+'''
+
+
+def write(plan: Plan, path: Path, picture: bool = True) -> None:
+    try:
+        import pythonfmu
+    except ImportError:
+        raise CutjointError("--runtime python needs pythonfmu: 'pip install cutjoint[fmu]'") from None
+    home = Path(pythonfmu.__file__).parent
+    contents, texts = _contents(plan, picture)
+    token = content_token(texts)
+    name = f"cutjoint_{token[1:9]}{token[10:14]}"
+    texts = {key: text.replace(TOKEN, token) for key, text in texts.items()}
+    texts[f"resources/{name}.py"] = MODULE.format(name=name.capitalize())
+    texts["resources/slavemodule.txt"] = name
+    contents |= {key: text.encode() for key, text in texts.items()}
+    for file in sorted(home.glob("*.py")):
+        contents[f"resources/pythonfmu/{file.name}"] = file.read_bytes()
+    for file in sorted((home / "resources" / "binaries").rglob("*")):
+        if file.suffix in (".so", ".dll", ".dylib"):
+            contents[f"binaries/{file.parent.name}/{identifier(plan.mechanism.name)}{file.suffix}"] = (
+                file.read_bytes()
+            )
+    write_zip(path, contents)
+
+
+def _contents(plan: Plan, picture: bool) -> tuple[dict[str, bytes], dict[str, str]]:
+    shown = [v for v in plan.variables if v.kind not in ("state", "derivative", "coordinate")]
+    pictures, html = page.documentation(plan, 2, picture)
+    options = {
+        "step": plan.step,
+        "inputs": list(plan.chosen_inputs),
+        "outputs": list(plan.chosen_outputs),
+        "linear": bool(plan.of("linear")),
+    }
+    texts = {
+        "modelDescription.xml": describe2.description(plan, shown),
+        "documentation/index.html": html,
+        "resources/mechanism.yaml": to_yaml(plan.mechanism),
+        "resources/options.json": json.dumps(options),
+        "resources/requirements.txt": _requirements(),
+    }
+    return pictures, texts
+
+
+def _requirements() -> str:
+    try:
+        return f"cutjoint[fmu]=={version('cutjoint')}\n"
+    except PackageNotFoundError:  # run from a clone that is not installed
+        return "cutjoint[fmu]\n"

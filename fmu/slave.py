@@ -1,0 +1,199 @@
+"""What a pythonfmu FMU runs on its target: the engine in Python behind the same variables.
+
+The FMU's own module, of a name no other FMU has, subclasses `MechanismSlave` and sits in
+`resources/` beside `mechanism.yaml` and `options.json`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pythonfmu import Fmi2Slave
+from scipy.linalg import qr
+
+from ..model import local, parameters
+from ..model.compile import Kernel, kernel
+from ..model.errors import SimulationError
+from ..model.outputs import outputs
+from ..model.reader import load
+from ..model.simulation import Simulation, State
+from .plan import Plan, plan
+
+
+class MechanismSlave(Fmi2Slave):
+    """Co-simulation of a mechanism; value references are the plan's slots."""
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        # pythonfmu's library borrows references to the class and to its module's names and gives them
+        # back when it frees the instance, as if it owned them. Without one more count on each of them
+        # the interpreter crashes sooner or later.
+        for borrowed in (type(self), vars(sys.modules[type(self).__module__])):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(borrowed))
+        folder = Path(self.resources or Path(__file__).parent)
+        options = json.loads((folder / "options.json").read_text("utf-8"))
+        self.plan: Plan = plan(load(str(folder / "mechanism.yaml")), **options)
+        self.simulation = Simulation(self.plan.mechanism)
+        count = self.plan.slots
+        self.values = np.zeros(count)
+        self.settable = np.zeros(count, bool)
+        self.shaping = np.zeros(count, bool)
+        for v in self.plan.of("input", "parameter", "start"):
+            where = slice(v.slot, v.slot + v.size)
+            self.values[where], self.settable[where] = v.start, True
+            self.shaping[where] = v.kind == "start" or (v.kind == "parameter" and v.fixed)
+        self.defaults = self.values.copy()
+        self.running = False
+        self.begin = 0.0
+        self._tangent: Kernel | None = None
+        self._known = False
+        first = self.plan.first
+        self._u = slice(first["input"], first["parameter"])
+        self._p = slice(first["parameter"], first["start_q"])
+        self._y = slice(first["output"], first["output"] + len(self.plan.rows))
+
+    def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:
+        self.begin = start_time
+
+    def exit_initialization_mode(self) -> None:
+        self._assemble()
+        self.running = True
+
+    def _assemble(self) -> None:
+        """The mechanism at its start, with the parameters and start values set so far."""
+        at, tree = self.values, self.simulation.tree
+        if (at[self._p.start : self._y.start] != self.defaults[self._p.start : self._y.start]).any():
+            values = {}
+            for p in parameters.symbolic(self.plan.mechanism)[2]:
+                numbers = at[self._p][p.slice]
+                values[p.name] = float(numbers[0]) if numbers.size == 1 else numbers.tolist()
+            first_q, first_v = self.plan.first["start_q"], self.plan.first["start_v"]
+            changed = at != self.defaults
+            held = {
+                n: at[first_q + k.start : first_q + k.stop]
+                for n, k in tree.q.items()
+                if changed[first_q:][k].any()
+            }
+            self.simulation = Simulation(self.plan.mechanism, parameters=values, start=held)
+            if changed[first_v : first_v + tree.nv].any():
+                self._start_speeds(at[first_v : first_v + tree.nv], changed[first_v : first_v + tree.nv])
+        self.simulation._u[:] = at[self._u]
+        state = self.simulation.state
+        self.simulation.state = replace(state, time=self.begin)
+
+    def _start_speeds(self, wanted: np.ndarray, held: np.ndarray) -> None:
+        """Speeds that were set are held, the others follow; what can't be is made the nearest."""
+        sim, eq = self.simulation, self.simulation._equations
+        q = sim.state.q
+        v = np.array(local.start_speed(eq)(q, wanted)).ravel()
+        v = np.array(local.chart_speed(eq)(q, v, (~held).astype(float), sim._p)).ravel()
+        v = sim._kernel("project_velocity")(q, v, sim._p)
+        sim.state = replace(sim.state, v=v)
+
+    def do_step(self, current_time: float, step_size: float) -> bool:
+        if not (step_size >= 0 and math.isfinite(step_size)):
+            raise SimulationError(f"a step must be finite and not negative, not {step_size} s")
+        if not self.running:
+            raise SimulationError("a step was asked for before initialization ended")
+        sim, h = self.simulation, self.plan.step
+        before = sim.state
+        whole = int(step_size / h + 1e-9)
+        rest = step_size - whole * h
+        try:
+            for _ in range(whole):
+                sim.step(h)
+            if rest > 1e-9 * h:
+                sim.step(rest)
+        except SimulationError:
+            sim.state = before
+            raise
+        sim._time = current_time + step_size
+        self._known = False
+        return True
+
+    def set_real(self, vrs: Iterable[int], values: Iterable[float]) -> None:
+        pairs = list(zip(vrs, values, strict=True))
+        for vr, value in pairs:  # all or nothing
+            if not (0 <= vr < self.values.size and self.settable[vr]):
+                raise SimulationError(f"there is no input or parameter with value reference {vr}")
+            if not math.isfinite(value):
+                raise SimulationError(f"value reference {vr} was given {value}; nothing was set")
+            if self.running and self.shaping[vr]:
+                raise SimulationError(
+                    f"value reference {vr} can be set before the end of initialization only"
+                )
+        for vr, value in pairs:
+            self.values[vr] = value
+        if self.running:
+            self.simulation._u[:] = self.values[self._u]
+            self.simulation._p[:] = self.values[self._p]
+        self._known = False
+
+    def get_real(self, vrs: Iterable[int]) -> list[float]:
+        wanted = list(vrs)
+        for vr in wanted:
+            if not 0 <= vr < self.values.size:
+                raise SimulationError(f"there is no variable with value reference {vr}")
+        if not self._known and any(not self.settable[vr] for vr in wanted):
+            self._evaluate(wanted)
+        return [float(self.values[vr]) for vr in wanted]
+
+    def _evaluate(self, wanted: list[int]) -> None:
+        if not self.running:
+            self._assemble()
+        sim, first = self.simulation, self.plan.first
+        self.values[0] = sim._time
+        self.values[self._y] = sim.output_vector()[self.plan.rows]
+        if self.plan.rank and first["sigma"] < first["state"]:
+            self.values[first["sigma"]] = sim.singularity_distance()
+        linear = self.plan.of("linear")
+        if linear and any(linear[0].slot <= vr < first["coordinate"] for vr in wanted):
+            matrices = self._linearize()
+            self.values[linear[0].slot : first["coordinate"]] = np.concatenate([m.ravel() for m in matrices])
+        else:
+            self._known = not linear
+
+    def _linearize(self) -> list[np.ndarray]:
+        """A, B, C, D in the chart of the best-conditioned independent coordinates, as the native FMU has."""
+        sim, n = self.simulation, self.plan.freedoms
+        eq, nv, nu = sim._equations, sim.tree.nv, len(sim.inputs)
+        if self._tangent is None:
+            everything = outputs(eq)[0]
+            self._tangent = kernel(local.tangent(eq, everything))
+        G = sim.closure()[1]
+        free = np.zeros(nv)
+        free[qr(G, mode="r", pivoting=True)[1][: self.plan.rank] if G.size else []] = 1.0
+        independent = np.flatnonzero(free == 0)
+        rows = np.array(self.plan.rows)[self.plan.linear_rows] if self.plan.linear_rows else []
+        columns = []
+        for k in range(2 * n + nu):
+            d, v, u = np.zeros(nv), np.zeros(nv), np.zeros(nu)
+            (d if k < n else v if k < 2 * n else u)[independent[k % n] if k < 2 * n else k - 2 * n] = 1.0
+            point = (sim._q, np.zeros(nv), sim._v, free, sim._u, sim._p)
+            rate, dv, y, _ = self._tangent(*point, d, v, u, np.zeros(sim._p.size))
+            columns.append(np.concatenate([rate[independent], dv[independent], y[rows]]))
+        J = np.array(columns).T
+        return [J[: 2 * n, : 2 * n], J[: 2 * n, 2 * n :], J[2 * n :, : 2 * n], J[2 * n :, 2 * n :]]
+
+    def _get_fmu_state(self) -> dict[str, Any]:
+        state = self.simulation.state
+        numbers = {"time": state.time, "work": state.work, "begin": self.begin, "running": self.running}
+        arrays = {"q": state.q, "v": state.v, "values": self.values, "p": self.simulation._p}
+        return numbers | {name: array.tolist() for name, array in arrays.items()}
+
+    def _set_fmu_state(self, state: dict[str, Any]) -> None:
+        self.running, self.begin = bool(state["running"]), float(state["begin"])
+        self.values[:] = state["values"]
+        self.simulation._p[:] = state["p"]
+        self.simulation._u[:] = self.values[self._u]
+        q, v = np.array(state["q"]), np.array(state["v"])
+        self.simulation.state = State(float(state["time"]), q, v, float(state["work"]))
+        self._known = False
