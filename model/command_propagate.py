@@ -13,7 +13,6 @@ from .errors import CutjointError
 from .files import check_writable
 from .propagate import Propagation, propagate, stretch
 from .reader import load
-from .simulation import Simulation
 from .writer import save
 
 HELP = "Change dimensions of a mechanism and close its loops again by moving what is left free."
@@ -84,11 +83,10 @@ def run(args: argparse.Namespace) -> int:
     if args.output:
         save(replace(result.mechanism, name=mechanism.name), args.output)
     if args.picture:
-        from .picture_change import save_change
+        from .picture_change import change_figure
+        from .plot import save_figure
 
-        before, after = (Simulation(m, compile=False) for m in (result.before, result.mechanism))
-        pictures = [(s.mechanism, s.body_poses()) for s in (before, after)]
-        save_change(args.picture, pictures[0], pictures[1], [c.name for c in after.tree.cuts])
+        save_figure(args.picture, change_figure(result), tight=True)
     for path in (args.output, args.picture):
         if path and not args.json:
             print(f"written: {path}")

@@ -34,7 +34,12 @@ GROUPS = {
     "l": "lengths",
     "all": "all of these",
 }
-DIMENSIONS = ("on_parent.position", "on_child.position", "on_parent.orientation", "on_child.orientation")
+DIMENSIONS: tuple[str, ...] = (
+    "on_parent.position",
+    "on_child.position",
+    "on_parent.orientation",
+    "on_child.orientation",
+)
 DIMENSIONS += ("length", "travel", "pitch")
 
 

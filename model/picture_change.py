@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 
 import numpy as np
@@ -11,20 +10,18 @@ from matplotlib.lines import Line2D
 
 from .description import GROUND, Mechanism
 from .picture import draw
-from .plot import save_figure
+from .propagate import Propagation
+from .simulation import Simulation
 from .sketch import Pose, body_points, choose_view
 
 OLD = "#999999"
 
 
-def save_change(
-    path: str | os.PathLike[str],
-    before: tuple[Mechanism, Mapping[str, Pose]],
-    after: tuple[Mechanism, Mapping[str, Pose]],
-    cuts: Collection[str] = (),
-) -> None:
-    """Draw and write to a file; its ending (png, svg, pdf) chooses the format."""
-    save_figure(path, draw_change(before, after, cuts), tight=True)
+def change_figure(result: Propagation) -> Figure:
+    """The picture of a propagation."""
+    before, after = (Simulation(m, compile=False) for m in (result.before, result.mechanism))
+    cuts = [cut.name for cut in after.tree.cuts]
+    return draw_change((before.mechanism, before.body_poses()), (after.mechanism, after.body_poses()), cuts)
 
 
 def draw_change(

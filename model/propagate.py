@@ -199,7 +199,7 @@ def _require_inside(
     x = design.state(q, p)
     for k in np.flatnonzero(movable & ((x < low - 1e-12) | (x > high + 1e-12))):
         raise CutjointError(
-            f"'{design.label(k)}' starts at {x[k]:.6g}, "
+            f"'{design.label(int(k))}' starts at {x[k]:.6g}, "
             f"outside its bounds ({low[k]:.6g}, {high[k]:.6g}); widen them"
         )
 

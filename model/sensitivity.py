@@ -88,7 +88,7 @@ def sensitivities(
     independent : joints (`motor1`, `planar[2]`) whose coordinates and speeds are held; the
         motors' where they are a choice, a well-conditioned one otherwise.
     """
-    tracer = _Tracer(simulation, _listed(outputs), _listed(parameters))
+    tracer = Tracer(simulation, as_list(outputs), as_list(parameters))
     state, u = simulation.save()
     held = tracer.choose(state.q, independent)
     dq, dv = tracer.tangent(state.q, state.v, held)
@@ -111,7 +111,7 @@ def motion_sensitivities(
     """
     if not (duration >= 0 and step > 0 and np.isfinite(duration / step) and every >= 1):
         raise SimulationError(f"can't follow a motion of {duration:g} s in steps of {step:g} s")
-    tracer = _Tracer(simulation, _listed(outputs), _listed(parameters))
+    tracer = Tracer(simulation, as_list(outputs), as_list(parameters))
     state, u = simulation.save()
     held = tracer.choose(state.q, independent)
     q, v, work = state.q, state.v, np.array([state.work])
@@ -143,7 +143,7 @@ def motion_sensitivities(
     )
 
 
-class _Tracer:
+class Tracer:
     """The wanted outputs and parameters of a mechanism as traced functions."""
 
     def __init__(self, simulation: Simulation, wanted: list[str], paths: list[str]):
@@ -173,12 +173,19 @@ class _Tracer:
         follow = [k for k in range(tree.nv) if k not in held]
         theta, dv = np.zeros((tree.nv, self.p.size)), np.zeros((tree.nv, self.p.size))
         theta[follow] = self._solve(G[:, follow], -g_p)
-        dq = np.zeros((tree.nq, self.p.size))
-        for k in range(self.p.size):
-            dq[:, k] = np.array(self._rates(q, theta[:, k])).ravel()
+        dq = np.hstack([np.array(self._rates(q, column)) for column in theta.T])
         drift = np.array(self._drift(q, v, self.p, dq, np.eye(self.p.size)))
         dv[follow] = self._solve(G[:, follow], -drift)
         return dq, dv
+
+    def motions(self, q: np.ndarray, held: list[int], dy: np.ndarray) -> np.ndarray:
+        """dq for motions of the held coordinates by dy (held × directions), the loops closed."""
+        G = np.array(self._loops(q, self.p)[0])
+        follow = [k for k in range(self.eq.tree.nv) if k not in held]
+        theta = np.zeros((self.eq.tree.nv, dy.shape[1]))
+        theta[held] = dy
+        theta[follow] = self._solve(G[:, follow], -G[:, held] @ dy)
+        return np.hstack([np.array(self._rates(q, column)) for column in theta.T])
 
     def _solve(self, A: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Least squares, since rows may be redundant; what they can't follow is refused."""
@@ -264,7 +271,7 @@ def _loop_slopes(eq: Equations) -> tuple[ca.Function, ca.Function, ca.Function]:
     )
 
 
-def _listed(names: str | Iterable[str]) -> list[str]:
+def as_list(names: str | Iterable[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -391,3 +393,18 @@ def test_command(tmp_path, capsys):
     ):
         assert main(["propagate", "slider_crank" if "leg1=x" not in bad else "stewart", *bad]) == 2
         assert capsys.readouterr().err.startswith("cutjoint: ")
+
+
+def test_the_document_runs(tmp_path, monkeypatch):
+    page = (Path(__file__).resolve().parents[1] / "docs" / "propagation.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(part.partition("\n")[2] for part in page.split("```")[1::2] if part.startswith("python"))
+    code = code.replace("Simulation(result.mechanism)", "Simulation(result.mechanism, compile=False)")
+    exec(code.replace('Simulation("stewart")', 'Simulation("stewart", compile=False)'), {})
+    assert load(tmp_path / "longer.yaml").joint("ball1").on_parent.position[1] > 0.165
+    commands = [
+        line for part in page.split("```bash")[1:] for line in part.partition("```")[0].strip().splitlines()
+    ]
+    for line in commands:
+        assert main(shlex.split(line)[1:]) == 0
+    assert len(commands) == 2

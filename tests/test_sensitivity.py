@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from cutjoint.model import Simulation, load
 from cutjoint.model.description import Mechanism
+from cutjoint.model.eigenvalue_sensitivity import eigenvalue_sensitivities
+from cutjoint.model.equilibrium import settle
 from cutjoint.model.errors import SimulationError
+from cutjoint.model.linearize import linearize
 from cutjoint.model.parameters import default_vector, lookup, replace_value
 from cutjoint.model.sensitivity import motion_sensitivities, sensitivities
 from random_mechanisms import random_loop
@@ -187,3 +190,36 @@ def test_a_planar_loop_can_not_follow_a_number_that_leaves_the_plane():
 def test_unknown_names_are_refused(moving, outputs, paths, independent, sentence):
     with pytest.raises(Exception, match=sentence.replace("[", r"\[")):
         sensitivities(moving, outputs, paths, independent)
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_eigenvalues_move_as_the_linear_model_does(follow):
+    """Independent coordinates held, or the mechanism at the equilibrium that moves with the number."""
+    mechanism = load("mcpherson")
+    paths = {
+        "joint.tie_rod.length": 1e-4,
+        "joint.arm.on_parent.position[3]": 1e-4,
+        "strut.coil.stiffness": 1.0,
+        "body.wheel.mass": 1e-2,
+    }
+    simulation = Simulation(mechanism, compile=False)
+    settle(simulation)
+    state, u = simulation.save()
+    result = eigenvalue_sensitivities(simulation, paths, ["rack", "arm"], follow)
+    assert np.allclose(result.eigenvalues, linearize(simulation).eigenvalues(), atol=1e-8)
+    held = _places(simulation, result.held)
+    twin = Twin(mechanism, paths)
+
+    def spectrum(other: Simulation) -> np.ndarray:
+        if follow:
+            settle(other)
+        return linearize(other, states=["rack", "arm"]).eigenvalues()
+
+    for k, (path, size) in enumerate(paths.items()):
+        numeric = twin.differences(path, size, spectrum, state.q, state.v, u, held)
+        assert np.abs(result.matrix[:, k] - numeric).max() < 1e-6 * (1 + np.abs(numeric).max()), path
+
+
+def test_a_mechanism_in_motion_has_no_equilibrium_to_follow(moving):
+    with pytest.raises(SimulationError, match="not at rest"):
+        eigenvalue_sensitivities(moving, "body.leg1.mass", follow=True)

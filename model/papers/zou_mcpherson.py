@@ -19,6 +19,7 @@ from ..description import Body, Frame, Joint, Mechanism
 from ..design import semi_rotation
 from ..design_derivatives import End, Partials, matrix, revolute_spherical, tilde, translational_distance
 from ..drawing import matrix_orientation
+from ..picture_change import change_figure
 from ..propagate import propagate
 from . import Progress, Study, Verdict
 
@@ -141,7 +142,7 @@ def suspension(x: np.ndarray) -> Mechanism:
     u = Unknowns(x)
 
     def frame(position: Any, axes: Any = None) -> Frame:
-        turn = (1.0, 0.0, 0.0, 0.0) if axes is None else matrix_orientation([list(row) for row in axes])
+        turn = (1.0, 0.0, 0.0, 0.0) if axes is None else matrix_orientation([tuple(row) for row in axes])
         return Frame(tuple(float(v) for v in position), turn)
 
     coordinates = (*(u.p / np.linalg.norm(u.p)), u.slide)
@@ -194,7 +195,7 @@ def study(args: argparse.Namespace | None = None, progress: Progress | None = No
         x[6:9] = MOUNT
         for method, free in METHODS.items():
             runs[kind][method] = iterate(x, free, exact)
-    rows, verdicts, data = [], [], {}
+    rows, verdicts, data, figures = [], [], {}, {}
     for k, (method, (norm, count)) in enumerate(PRINTED.items()):
         ours, other, ends = (
             runs["virtual rotation"][method],
@@ -224,13 +225,15 @@ def study(args: argparse.Namespace | None = None, progress: Progress | None = No
                 f"with the exact one {other[1]:.3g} after {other[2]}",
             )
         )
+        if getattr(args, "figures", None):
+            figures[method.replace(",", "")] = change_figure(ends)
         if progress:
             progress((k + 1) / len(PRINTED))
     header = ("free", "paper", "n", "ours (2E)", "n", "exact", "n", "converged", "n")
     text = "Norm and iterations, stop at 1e-3; converged: our engine with composite joints\n"
     text += table(rows, header) + "\n\nVariables after each method (as the paper / converged)\n"
     text += table(_variables(data), ("", *(m for m in PRINTED for _ in (0, 1))))
-    return Study("Zou 1997, Table 1: McPherson strut", text, data, tuple(verdicts))
+    return Study("Zou 1997, Table 1: McPherson strut", text, data, tuple(verdicts), figures)
 
 
 def unknowns(m: Mechanism) -> np.ndarray:

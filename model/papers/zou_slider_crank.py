@@ -9,6 +9,7 @@ import numpy as np
 
 from ..command_common import table
 from ..description import Mechanism
+from ..picture_change import change_figure
 from ..propagate import Propagation, propagate
 from ..reader import load
 from . import Progress, Study, Verdict
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def study(args: argparse.Namespace | None = None, progress: Progress | None = None) -> Study:
     mechanism = load("slider_crank")
-    verdicts, data, blocks = [], {}, []
+    verdicts, data, blocks, figures = [], {}, [], {}
     for k, (method, free) in enumerate(METHODS.items()):
         paper = propagate(mechanism, CHANGE, free, scale=1.0, tolerance=STOP, assemble_first=False)
         exact = propagate(mechanism, CHANGE, free, scale=1.0, assemble_first=False)
@@ -76,10 +77,13 @@ def study(args: argparse.Namespace | None = None, progress: Progress | None = No
         rows = [(name, printed[name], ours[name], closed[name]) for name in printed]
         blocks.append(f"{method} free:\n" + table(rows, ("", "paper", "ours", "converged")))
         verdicts.append(_verdict(method, ours))
+        if getattr(args, "figures", None):
+            figures[free.replace(",", "")] = change_figure(exact)
         if progress:
             progress((k + 1) / len(METHODS))
     text = "s21 from (-2.828, 0, 0) to (-2.8, 0.2, 0.1); angles in degrees, lengths in metres\n\n"
-    return Study("Zou 1997, Table 4: slider-crank", text + "\n\n".join(blocks), data, tuple(verdicts))
+    text += "\n\n".join(blocks)
+    return Study("Zou 1997, Table 4: slider-crank", text, data, tuple(verdicts), figures)
 
 
 def values(result: Propagation) -> dict[str, Any]:
