@@ -6,14 +6,18 @@ hindrance; where a full step does not help, it is damped (Levenberg) until it do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import AssemblyError
+from .errors import AssemblyError, SimulationError
 from .joints import TYPES
+from .start import start_speeds
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
 
 TOLERANCE = 1e-12
 MOST_ITERATIONS = 200
@@ -58,7 +62,7 @@ def close(
         if not np.isfinite(g_trial).all() or np.linalg.norm(g_trial) >= np.linalg.norm(g):
             if size < 100 * TOLERANCE:
                 return q, iteration  # round-off is reached; more would be noise
-            damping = max(10 * damping, 1e-8 * np.linalg.norm(G, 2) ** 2)
+            damping = max(10 * damping, 1e-8 * float(np.linalg.norm(G, 2)) ** 2)
             if damping > 1e8 * max(np.linalg.norm(G, 2) ** 2, 1e-300):
                 break
             continue
@@ -93,3 +97,32 @@ def require_closed(mechanism: Any, residuals: dict[str, float], tolerance: float
             f"({joint.parent} to {joint.child}) stays open by {residuals[worst]:.3g} m or rad; check the "
             "positions of the joints in this loop, or give 'start' coordinates nearer to a closed pose"
         )
+
+
+def assemble(simulation: Simulation, prescribed: Mapping[str, Any]) -> AssemblyReport:
+    """`Simulation.assemble`: close the loops from the present coordinates, then set consistent speeds."""
+    q, free = simulation._q.copy(), np.ones(simulation.tree.nv, bool)
+    for name, value in prescribed.items():
+        if name not in simulation.tree.q:
+            simulation.mechanism.joint(name)
+            raise SimulationError(f"joint '{name}' is cut and has no coordinate to prescribe; choose another")
+        wanted = np.atleast_1d(np.asarray(value, float))
+        where = simulation.tree.q[name]
+        if wanted.size != where.stop - where.start or not np.isfinite(wanted).all():
+            raise SimulationError(f"joint '{name}' takes {where.stop - where.start} finite coordinates")
+        q[where] = wanted
+        free[simulation.tree.v[name]] = False
+    q, iterations = close(simulation._closed, simulation._kernel("retraction"), q, free)
+    residuals = loop_residuals(simulation._closed(q)[0], simulation.tree.cuts)
+    require_closed(simulation.mechanism, residuals)
+    wanted_v = start_speeds(simulation.mechanism, simulation.tree, q)
+    v = simulation._kernel("project_velocity")(q, wanted_v, simulation._p)
+    if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        raise AssemblyError(
+            f"the mass matrix of '{simulation.mechanism.name}' is singular at this pose; "
+            "give every body that can turn freely an inertia"
+        )
+    simulation._q[:], simulation._v[:] = q, v
+    coordinates = {name: q[where].tolist() for name, where in simulation.tree.q.items()}
+    change = float(np.abs(v - wanted_v).max(initial=0.0))
+    return AssemblyReport(iterations, max(residuals.values(), default=0.0), residuals, coordinates, change)

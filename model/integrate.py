@@ -9,6 +9,8 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from .errors import SimulationError
+from .events import Event, Watch
+from .formulations.variable import LocalSolver
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -34,9 +36,9 @@ class Recorder:
         self.time.append(self.simulation._time)
         self.rows.append(row)
 
-    def trajectory(self) -> Trajectory:
+    def trajectory(self, watch: Watch) -> Trajectory:
         values = np.array(self.rows).reshape(len(self.rows), len(self.names))
-        return Trajectory(np.array(self.time), tuple(self.names), values)
+        return Trajectory(np.array(self.time), tuple(self.names), values, tuple(watch.found))
 
 
 def columns(simulation: Simulation, record: Iterable[str] | None) -> tuple[list[str], np.ndarray]:
@@ -53,95 +55,150 @@ def columns(simulation: Simulation, record: Iterable[str] | None) -> tuple[list[
     for name, source in simulation.mechanism.outputs.items():
         if source in places:
             found = places[source]
-            places[name] = [(name if len(found) == 1 else f"{name}[{k + 1}]", i) for k, (_, i) in enumerate(found)]
+            places[name] = [
+                (name if len(found) == 1 else f"{name}[{k + 1}]", i) for k, (_, i) in enumerate(found)
+            ]
     if record is None:
         wanted = [n for n in places if n.startswith("joint.") and n.endswith((".position", ".velocity"))]
-        wanted += list(simulation.mechanism.outputs) + ["energy", "loop.residual"]
+        wanted += [*simulation.mechanism.outputs, "energy", "loop.residual"]
     else:
         wanted = list(record)
     chosen: list[tuple[str, int]] = []
     for name in wanted:
         if name not in places:
-            raise SimulationError(f"'{simulation.mechanism.name}' has no output '{name}'; `cutjoint show` lists them")
+            raise SimulationError(
+                f"'{simulation.mechanism.name}' has no output '{name}'; `cutjoint show` lists them"
+            )
         chosen += places[name]
     return [name for name, _ in chosen], np.array([i for _, i in chosen], dtype=int)
 
 
 def fixed_step(
-    simulation: Simulation, duration: float, h: float, record: Iterable[str] | None, progress: Progress
+    simulation: Simulation,
+    duration: float,
+    h: float,
+    record: Iterable[str] | None,
+    progress: Progress,
+    events: Iterable[Event] = (),
 ) -> Trajectory:
     """Steps of length h; a shorter last one if the duration is no multiple of it."""
     if not h > 0:
         raise SimulationError(f"a step must be positive, not {h}")
-    recorder = Recorder(simulation, record)
+    recorder, watch = Recorder(simulation, record), Watch(simulation, events)
     recorder.add()
     begin = simulation._time
     whole = int(duration / h + 1e-9)
-    for n in range(whole):
-        simulation.step(h)
-        simulation._time = begin + (n + 1) * h  # no drift of time by summing
-        recorder.add()
-        if progress:
-            progress((n + 1) * h / duration)
+    plan = [(h, begin + (n + 1) * h) for n in range(whole)]  # no drift of time by summing
     rest = duration - whole * h
     if rest > 1e-9 * h:
-        simulation.step(rest)
+        plan.append((rest, begin + duration))
+    for length, end in plan:
+        saved = simulation.state if watch.events else None
+        simulation.step(length)
+        simulation._time = end
+        if saved is not None and watch.look(saved.time, end, _again(simulation, saved, end)) is not None:
+            recorder.add()
+            return recorder.trajectory(watch)
         recorder.add()
+        if progress:
+            progress((end - begin) / duration)
     simulation._time = begin + duration
-    return recorder.trajectory()
+    return recorder.trajectory(watch)
+
+
+def _again(simulation: Simulation, saved: Any, end: float) -> Callable[[float], None]:
+    """Puts a simulation at a time between two steps, by stepping there from the earlier one."""
+    later = simulation.state
+
+    def go(t: float) -> None:
+        if t >= end:
+            simulation.state = later
+            return
+        simulation.state = saved
+        if t > saved.time:
+            simulation.step(t - saved.time)
+            simulation._time = t
+
+    return go
+
+
+class Underlying:
+    """Dormand-Prince 8(5,3) on the underlying ODE, projected onto closed loops after every step."""
+
+    def __init__(self, simulation: Simulation, end: float, tolerance: float):
+        self.simulation, self.time = simulation, simulation._time
+        self.nq = simulation.tree.nq
+        x = np.concatenate([simulation._q, simulation._v, [simulation._work]])
+        rtol = max(tolerance, 1e-13)
+        self.solver: Any = DOP853(self._slope, self.time, x, end, rtol=rtol, atol=tolerance)
+
+    def _slope(self, _: float, x: np.ndarray) -> np.ndarray:
+        s = self.simulation
+        dq, dv, power = s._kernel("rates")(x[: self.nq], x[self.nq : -1], s._u, s._p)
+        return np.concatenate([dq, dv, power])
+
+    def _project(self, x: np.ndarray) -> np.ndarray:
+        p, onto = self.simulation._p, self.simulation._kernel("project_position")
+        q = onto(onto(x[: self.nq], p), p)
+        return np.concatenate([q, self.simulation._kernel("project_velocity")(q, x[self.nq : -1], p), x[-1:]])
+
+    def advance(self) -> None:
+        message = self.solver.step()
+        if self.solver.status == "failed":
+            raise SimulationError(
+                f"the integrator failed at {self.solver.t:.6g} s: {message}; loosen the tolerance"
+            )
+        self.between = self.solver.dense_output()
+        self.solver.y = self._project(self.solver.y)
+        self.solver.f = self._slope(self.solver.t, self.solver.y)
+        self.time = self.solver.t
+
+    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]:
+        x = self.solver.y if t >= self.time else self._project(self.between(t))
+        return x[: self.nq], x[self.nq : -1], float(x[-1])
 
 
 def variable_step(
     simulation: Simulation,
+    solver: Underlying | LocalSolver,
     duration: float,
     sample: float,
-    tolerance: float,
     record: Iterable[str] | None,
     progress: Progress,
+    events: Iterable[Event] = (),
 ) -> Trajectory:
-    """Dormand-Prince 8(5,3) on the underlying ODE, projected onto closed loops after every step."""
+    """Steps as long as the tolerance lets them be, recorded every `sample` by dense output."""
     if not sample > 0:
         raise SimulationError(f"a sampling interval must be positive, not {sample}")
-    nq, nv = simulation.tree.nq, simulation.tree.nv
-    rates, onto_q = simulation._kernel("rates"), simulation._kernel("project_position")
-    onto_v = simulation._kernel("project_velocity")
-    u, p = simulation._u, simulation._p
-
-    def slope(_: float, x: np.ndarray) -> np.ndarray:
-        dq, dv, power = rates(x[:nq], x[nq : nq + nv], u, p)
-        return np.concatenate([dq, dv, power])
-
-    def project(x: np.ndarray) -> np.ndarray:
-        q = onto_q(onto_q(x[:nq], p), p)
-        return np.concatenate([q, onto_v(q, x[nq : nq + nv], p), x[nq + nv :]])
-
-    def put(t: float, x: np.ndarray) -> None:
-        if not np.isfinite(x).all():
-            raise SimulationError(f"the state of '{simulation.mechanism.name}' became infinite at {t:.6g} s")
-        simulation._time, simulation._work = t, float(x[-1])
-        simulation._q[:], simulation._v[:] = x[:nq], x[nq : nq + nv]
-
-    recorder = Recorder(simulation, record)
+    recorder, watch = Recorder(simulation, record), Watch(simulation, events)
     recorder.add()
     begin, end = simulation._time, simulation._time + duration
-    x = np.concatenate([simulation._q, simulation._v, [simulation._work]])
-    if duration == 0:
-        return recorder.trajectory()
-    solver: Any = DOP853(slope, begin, x, end, rtol=max(tolerance, 1e-13), atol=tolerance)
+
+    def go(t: float) -> None:
+        q, v, work = solver.at(t)
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            raise SimulationError(f"the state of '{simulation.mechanism.name}' became infinite at {t:.6g} s")
+        simulation._time, simulation._work = t, work
+        simulation._q[:], simulation._v[:] = q, v
+
     times = begin + sample * np.arange(1, int(duration / sample + 1e-9) + 1)
     due = list(times if len(times) and abs(times[-1] - end) < 1e-9 * sample else [*times, end])
-    while solver.status == "running":
-        message = solver.step()
-        if solver.status == "failed":
-            raise SimulationError(f"the integrator failed at {solver.t:.6g} s: {message}; loosen the tolerance")
-        between = solver.dense_output() if due and due[0] <= solver.t else None
-        solver.y = project(solver.y)
-        solver.f = slope(solver.t, solver.y)
-        while due and due[0] <= solver.t + 1e-12 * duration:
-            t = due.pop(0)
-            put(t, solver.y if between is None or t >= solver.t else project(between(t)))
+    stop = None
+    while stop is None and solver.time < end:
+        before = solver.time
+        solver.advance()
+        if watch.events:
+            go(solver.time)
+            stop = watch.look(before, solver.time, go)
+        until = solver.time if stop is None else stop
+        while due and due[0] <= until + 1e-12 * duration:
+            go(min(due.pop(0), solver.time))
             recorder.add()
         if progress:
-            progress((solver.t - begin) / duration)
-    put(end, solver.y)
-    return recorder.trajectory()
+            progress((solver.time - begin) / duration)
+    if duration:
+        go(end if stop is None else stop)
+        simulation._time = end if stop is None else stop
+    if stop is not None:
+        recorder.add()
+    return recorder.trajectory(watch)

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import qr
+
+from .joints import TYPES
+from .loops import row_names
+from .topology import Tree
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
 
 RANK_TOLERANCE = 1e-7  # relative to the largest singular value
 SAMPLES = 4
@@ -35,6 +42,7 @@ class Report:
     mobility: int  # speeds minus rank
     redundant: tuple[str, ...]
     singular_value: float  # smallest that belongs to the rank; 0 at a singularity
+    not_unique: tuple[str, ...] = ()  # joints whose reactions the redundant rows leave open
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -56,7 +64,10 @@ def distance(G: np.ndarray, generic: int) -> float:
 
 
 def generic_rank(
-    closure: Callable[[Any], Any], project: Callable[[Any], Any], retract: Callable[[Any, Any], Any], q: np.ndarray
+    closure: Callable[[Any], Any],
+    project: Callable[[Any], Any],
+    retract: Callable[[Any, Any], Any],
+    q: np.ndarray,
 ) -> tuple[int, np.ndarray]:
     """Rank on the manifold around q, and a pose where it is attained.
 
@@ -87,3 +98,49 @@ def redundant_rows(G: np.ndarray, generic: int, names: tuple[str, ...]) -> tuple
         return ()
     _, _, order = qr(G.T, mode="economic", pivoting=True)
     return tuple(names[k] for k in sorted(order[generic:]))
+
+
+def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
+    """Joints whose reactions are not unique here: those of loops that can carry a stress of their own.
+
+    A left null vector of G, Gᵀn = 0, is a set of multipliers that does nothing to the motion; it
+    runs through the cut joints where it is not zero and all tree joints of their loops. The
+    multipliers given are the ones of least norm.
+    """
+    if not G.size:
+        return ()
+    U, s, _ = np.linalg.svd(G)
+    null = np.abs(U[:, int((s > RANK_TOLERANCE * max(s.max(), 1e-300)).sum()) :]).max(axis=1, initial=0.0)
+    found: set[str] = set()
+    at = 0
+    for cut in tree.cuts:
+        rows = TYPES[cut.type].rows
+        if null[at : at + rows].max(initial=0.0) > 1e-6:
+            ends = [tree.holder[body] for body in (cut.parent, cut.child)]
+            shared = tree.path(tree.common(*ends))
+            found |= {cut.name} | {tree.links[k].joint for e in ends for k in tree.path(e) if k not in shared}
+        at += rows
+    return tuple(sorted(found))
+
+
+def report(simulation: Simulation) -> Report:
+    """Tree, cuts, rank, mobility and redundant constraints of a simulation at its present pose."""
+    mechanism, tree = simulation.mechanism, simulation.tree
+    generic, pose = simulation._generic_rank()
+    G = simulation.closure()[1]
+    names = row_names(simulation._equations.model)
+    return Report(
+        tuple(b.name for b in mechanism.bodies),
+        tuple((j.name, j.type, j.parent, j.child) for j in mechanism.joints),
+        tuple(c.name for c in tree.cuts),
+        tree.nq,
+        tree.nv,
+        len(names),
+        tree.nv - len(names),
+        generic,
+        rank(G),
+        tree.nv - generic,
+        redundant_rows(simulation._closed(pose)[1], generic, names),
+        distance(G, generic),
+        undetermined(G, tree),
+    )

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import equations as written
-from . import inverse, mobility, parameters, step
-from .assemble import AssemblyReport, close, loop_residuals, require_closed
+from . import inverse, mobility, places, step
+from .assemble import AssemblyReport, assemble
 from .compile import Kernel, kernel
 from .description import Mechanism
 from .equations import Equations, equations
-from .errors import AssemblyError, SimulationError
-from .integrate import fixed_step, variable_step
+from .errors import SimulationError
+from .events import Event
+from .formulations import Method, advance, check
+from .formulations.variable import LocalSolver
+from .integrate import Underlying, fixed_step, variable_step
 from .linearize import LinearModel, linearize
-from .loops import row_names
 from .outputs import Variable, outputs
 from .reader import load
-from .start import start_coordinates, start_speeds
+from .start import parameters_vector, start_coordinates
 from .trajectory import Trajectory
 
-METHODS = ("fixed", "variable")
+TRACED = {"runge_kutta": step.MOST_SUBSTEPS, "single": 1}  # steppers that are compiled whole
+METHODS = ("fixed", "variable", "local")
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,9 @@ class Simulation:
     parameters : values for the description's named parameters.
     compile : None compiles where a C compiler is found, False never does, True insists.
     start : joint -> coordinates held while the mechanism is first assembled.
+    formulation, stabilization, stepper, chart : names out of `formulations`; the defaults are
+        right for any rank, through singularities, and compiled.
+    coordinates : joints whose speeds make the chart "chosen"; the motors' if None.
     """
 
     def __init__(
@@ -57,7 +63,13 @@ class Simulation:
         parameters: Mapping[str, Any] | None = None,
         compile: bool | None = None,
         start: Mapping[str, Any] | None = None,
+        formulation: str = "default",
+        stabilization: str = "projection",
+        stepper: str = "runge_kutta",
+        chart: str = "partition",
+        coordinates: Iterable[str] | None = None,
     ):
+        check(formulation, stabilization, stepper, chart)
         described = load(mechanism) if isinstance(mechanism, str) else mechanism
         self.mechanism = described if gravity is None else described.with_gravity(gravity)
         self._compile = compile
@@ -74,6 +86,9 @@ class Simulation:
         self.start_report = self.assemble(start or {})
         self._generic: tuple[int, np.ndarray] | None = None
         self._initial = self.state
+        self._traced = (formulation, stabilization) == ("default", "projection") and stepper in TRACED
+        self._stepper, self._method_names = stepper, (formulation, stabilization, chart, coordinates)
+        self._method: Method | None = None
 
     # -- state ---------------------------------------------------------------------------
 
@@ -87,8 +102,8 @@ class Simulation:
         q, v = np.asarray(state.q, float), np.asarray(state.v, float)
         if q.shape != (self.tree.nq,) or v.shape != (self.tree.nv,):
             raise SimulationError(
-                f"a state of '{self.mechanism.name}' has {self.tree.nq} coordinates and {self.tree.nv} speeds, "
-                f"not {q.size} and {v.size}"
+                f"a state of '{self.mechanism.name}' has {self.tree.nq} coordinates and "
+                f"{self.tree.nv} speeds, not {q.size} and {v.size}"
             )
         if not (np.isfinite(q).all() and np.isfinite(v).all() and math.isfinite(state.time + state.work)):
             raise SimulationError("a state must be finite; it holds NaN or infinity")
@@ -116,9 +131,8 @@ class Simulation:
         if isinstance(values, Mapping):
             for name, value in values.items():
                 if name not in self.inputs:
-                    raise SimulationError(
-                        f"'{self.mechanism.name}' has no input '{name}'; inputs: {', '.join(self.inputs) or 'none'}"
-                    )
+                    known = ", ".join(self.inputs) or "none"
+                    raise SimulationError(f"'{self.mechanism.name}' has no input '{name}'; inputs: {known}")
                 u[self.inputs.index(name)] = value
         else:
             given = np.asarray(list(values), float)
@@ -132,9 +146,12 @@ class Simulation:
     # -- motion --------------------------------------------------------------------------
 
     def step(self, h: float) -> None:
-        """One step of length h: Runge-Kutta, then projection onto closed loops."""
+        """One step of length h; by default Runge-Kutta, then projection onto closed loops."""
         if not (h > 0 and math.isfinite(h)):
             raise SimulationError(f"a step must be positive and finite, not {h}")
+        if not self._traced:
+            advance(self, h)
+            return
         k = self._kernel("step")
         q, v, work, u, p, length = k.arguments
         q[:], v[:], work[0], u[:], p[:], length[0] = self._q, self._v, self._work, self._u, self._p, h
@@ -156,19 +173,32 @@ class Simulation:
         tolerance: float = 1e-10,
         record: Iterable[str] | None = None,
         progress: Callable[[float], None] | None = None,
+        events: Iterable[Event] = (),
     ) -> Trajectory:
         """Move on by `duration` seconds under the present inputs and record outputs.
 
-        method "fixed" takes steps of `step`; "variable" integrates to `tolerance` and records
-        every `step`. `record` names outputs, the joints' positions and speeds if None.
+        method "fixed" takes steps of `step`; "variable" integrates to `tolerance` and records every
+        `step`; so does "local", on the local state-space form of the simulation's chart. `record`
+        names outputs, the joints' positions and speeds if None. `events` are met on the way.
         """
         if not (duration >= 0 and math.isfinite(duration)):
             raise SimulationError(f"a duration must be finite and not negative, not {duration}")
         if method not in METHODS:
             raise SimulationError(f"there is no method '{method}'; known: {', '.join(METHODS)}")
         if method == "fixed":
-            return fixed_step(self, duration, step, record, progress)
-        return variable_step(self, duration, step, tolerance, record, progress)
+            return fixed_step(self, duration, step, record, progress, events)
+        end = self._time + duration
+        local = method == "local"
+        solver = (
+            LocalSolver(self, self.method(), end, tolerance) if local else Underlying(self, end, tolerance)
+        )
+        return variable_step(self, solver, duration, step, record, progress, events)
+
+    def method(self) -> Method:
+        """The formulation, stabilization and chart this simulation was made with, as numbers."""
+        if self._method is None:
+            self._method = Method(self, *self._method_names)
+        return self._method
 
     # -- reading -------------------------------------------------------------------------
 
@@ -208,6 +238,8 @@ class Simulation:
 
     def accelerations(self) -> tuple[np.ndarray, np.ndarray]:
         """v̇ and the multipliers λ at the present state and inputs."""
+        if not self._traced:
+            return self.method().accelerate(self._q, self._v)
         dv, lam = self._kernel("dynamics")(self._q, self._v, self._u, self._p)
         return dv, lam
 
@@ -221,25 +253,11 @@ class Simulation:
 
     def body_poses(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Rotation matrix and origin of every body's frame in the world."""
-        from scipy.spatial.transform import Rotation
-
-        y = self.outputs()
-        result = {"ground": (np.eye(3), np.zeros(3))}
-        for body in self.mechanism.bodies:
-            w, *xyz = y[f"body.{body.name}.orientation"]
-            R = Rotation.from_quat([*xyz, w]).as_matrix()
-            result[body.name] = (R, y[f"body.{body.name}.position"])
-        return result
+        return places.body_poses(self)
 
     def joint_positions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Where each joint is in the world: its point on the parent and its point on the child."""
-        poses = self.body_poses()
-        result = {}
-        for j in self.mechanism.joints:
-            ends = ((j.parent, j.on_parent), (j.child, j.on_child))
-            a, b = (poses[body][0] @ np.asarray(frame.position) + poses[body][1] for body, frame in ends)
-            result[j.name] = (a, b)
-        return result
+        return places.joint_positions(self)
 
     # -- configuration -------------------------------------------------------------------
 
@@ -249,55 +267,11 @@ class Simulation:
         Speeds start again from the description's and are made consistent. If the loops can't be
         closed, the error names the loop, and the state stays as it was.
         """
-        q, free = self._q.copy(), np.ones(self.tree.nv, bool)
-        for name, value in (prescribed or {}).items():
-            if name not in self.tree.q:
-                self.mechanism.joint(name)
-                raise SimulationError(
-                    f"joint '{name}' is cut and has no coordinate to prescribe; choose another"
-                )
-            wanted = np.atleast_1d(np.asarray(value, float))
-            where = self.tree.q[name]
-            if wanted.size != where.stop - where.start or not np.isfinite(wanted).all():
-                raise SimulationError(f"joint '{name}' takes {where.stop - where.start} finite coordinates")
-            q[where] = wanted
-            free[self.tree.v[name]] = False
-        q, iterations = close(self._closed, self._kernel("retraction"), q, free)
-        residuals = loop_residuals(self._closed(q)[0], self.tree.cuts)
-        require_closed(self.mechanism, residuals)
-        wanted_v = start_speeds(self.mechanism, self.tree, q)
-        v = self._kernel("project_velocity")(q, wanted_v, self._p)
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            raise AssemblyError(
-                f"the mass matrix of '{self.mechanism.name}' is singular at this pose; "
-                "give every body that can turn freely an inertia"
-            )
-        self._q[:], self._v[:] = q, v
-        coordinates = {name: q[where].tolist() for name, where in self.tree.q.items()}
-        change = float(np.abs(v - wanted_v).max(initial=0.0))
-        return AssemblyReport(
-            iterations, max(residuals.values(), default=0.0), residuals, coordinates, change
-        )
+        return assemble(self, prescribed or {})
 
     def topology(self) -> mobility.Report:
         """Tree, cuts, rank, mobility and redundant constraints at the present pose."""
-        generic, pose = self._generic_rank()
-        G = self._closed(self._q)[1]
-        names = row_names(self._equations.model)
-        return mobility.Report(
-            tuple(b.name for b in self.mechanism.bodies),
-            tuple((j.name, j.type, j.parent, j.child) for j in self.mechanism.joints),
-            tuple(c.name for c in self.tree.cuts),
-            self.tree.nq,
-            self.tree.nv,
-            len(names),
-            self.tree.nv - len(names),
-            generic,
-            mobility.rank(G),
-            self.tree.nv - generic,
-            mobility.redundant_rows(self._closed(pose)[1], generic, names),
-            mobility.distance(G, generic),
-        )
+        return mobility.report(self)
 
     def inverse_dynamics(self, acceleration: Mapping[str, Any] | Iterable[float] | None = None) -> np.ndarray:
         """Inputs that give the wanted accelerations at the present state; see `inverse.py`."""
@@ -333,7 +307,7 @@ class Simulation:
             if name == "outputs":
                 function, self._variables = outputs(self._equations)
             elif name == "step":
-                function = step.runge_kutta(self._equations)
+                function = step.runge_kutta(self._equations, TRACED[self._stepper])
             else:
                 function = getattr(written, name)(self._equations)
             self._kernels[name] = kernel(function, self._compile)
@@ -348,14 +322,3 @@ def pick(values: Mapping[str, Any], source: str) -> float:
     if name in values and index.isdigit() and 1 <= int(index) <= np.size(values[name]):
         return float(np.atleast_1d(values[name])[int(index) - 1])
     raise SimulationError(f"there is no output '{source}'")
-
-
-def parameters_vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndarray:
-    """p with the description's numbers, but for the named ones."""
-    changed = mechanism
-    for name, value in values.items():
-        if name not in mechanism.parameters:
-            known = ", ".join(mechanism.parameters) or "none"
-            raise SimulationError(f"'{mechanism.name}' has no parameter '{name}'; parameters: {known}")
-        changed = parameters.replace_value(changed, mechanism.parameters[name], value)
-    return parameters.default_vector(replace(changed, parameters=mechanism.parameters))

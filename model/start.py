@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from . import parameters
 from .description import Mechanism
+from .errors import SimulationError
 from .joints import TYPES
 from .topology import Tree
 
@@ -34,3 +40,14 @@ def start_speeds(mechanism: Mechanism, tree: Tree, q: np.ndarray) -> np.ndarray:
             spin = v[where][ball[1]]
             v[where][ball[1]] = -Rotation.from_quat([x, y, z, w]).apply(spin)
     return v
+
+
+def parameters_vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndarray:
+    """p with the description's numbers, but for the named ones."""
+    changed = mechanism
+    for name, value in values.items():
+        if name not in mechanism.parameters:
+            known = ", ".join(mechanism.parameters) or "none"
+            raise SimulationError(f"'{mechanism.name}' has no parameter '{name}'; parameters: {known}")
+        changed = parameters.replace_value(changed, mechanism.parameters[name], value)
+    return parameters.default_vector(replace(changed, parameters=mechanism.parameters))

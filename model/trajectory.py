@@ -20,6 +20,7 @@ class Trajectory:
     time: np.ndarray  # (n,)
     names: tuple[str, ...]
     values: np.ndarray  # (n, len(names))
+    events: tuple[tuple[str, float], ...] = ()  # name and time of each that was met, in order
 
     def __getitem__(self, name: str) -> np.ndarray:
         """One column, or all components of a vector output as (n, k)."""

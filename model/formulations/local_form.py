@@ -1,0 +1,72 @@
+"""The local state-space form with numbers: ẏ = f(y) on a chart, dependent quantities solved inside.
+
+Paper 004, 2.2. States are y = (y_q, y_v), twice the mobility; every y is a pose and motion that
+satisfies all loops, so nothing drifts and nothing needs to be stabilized.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import charts, traced
+from .method import Method
+
+
+class LocalForm:
+    """One chart of a method's manifold and the motion written over it."""
+
+    def __init__(self, method: Method, q: np.ndarray):
+        self.method = method
+        self.chart = charts.choose(method.kind, q, method.closure(q)[1], method.rank, method.chosen)
+        self.near = q  # where the last search ended is where the next one starts
+
+    def to_local(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """y of a state on the manifold."""
+        y_v = charts.speeds(self.chart, self.method.closure(q)[1], v)
+        return np.concatenate([charts.coordinates(self.chart, self.method.tree, q), y_v])
+
+    def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ψ(y): the state (q, v) on the manifold."""
+        p, m = self.chart.size, self.method
+        q = charts.place(self.chart, m.tree, y[:p], self.near, m.closure, m.retract)
+        self.near = q
+        return q, charts.basis(self.chart, m.closure(q)[1]) @ y[p:]
+
+    def rates(self, y: np.ndarray) -> tuple[np.ndarray, float]:
+        """f(y), and the power that changes the energy."""
+        q, v = self.to_full(y)
+        m, chart = self.method, self.chart
+        _, dv, power = m.rates(q, v)
+        d = charts.displacement(m.tree, chart.reference, q)
+        if chart.kind != "differentiable":
+            return np.concatenate([chart.R @ (charts.rate_matrix(m.tree, d) @ v), chart.R @ dv]), power
+        s = m.simulation
+        _, G, _, gamma, _ = s._kernel("coefficients")(q, v, s._u, s._p)
+        rate = m.kernel(traced.jacobian_rate)(q, v, s._p)
+        dy = charts.basis(chart, G).T @ (dv - charts.bias(chart, G, rate, v, gamma))
+        return np.concatenate([chart.R @ (charts.rate_matrix(m.tree, d) @ v), dy]), power
+
+    def jacobian(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """∂f/∂y at the chart's reference pose, exact: Â of paper 004, 4.2, from the traced derivatives.
+
+        With ∂v/∂y_q = −S̄(G S̄)⁻¹ ∂(G v)/∂q K at constant y_v. For balls ẏ_q = R E(d) v adds ½ ∂(d×ω)/∂d.
+        """
+        m, chart, s = self.method, self.chart, self.method.simulation
+        Dq, Dv, C = m.kernel(traced.derivatives)(q, v, s._u, s._p)
+        G = m.closure(q)[1]
+        K = charts.basis(chart, G)
+        turned = -charts.dependent(chart, G, C @ K)
+        spin = np.zeros((len(v), len(v)))
+        for link in m.tree.links:
+            if link.move == "Q":
+                x, y, z = v[link.v]
+                spin[link.v, link.v] = 0.5 * np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
+        R = chart.R
+        return np.block([[R @ (spin @ K), R @ K], [R @ (Dq @ K + Dv @ turned), R @ (Dv @ K)]])
+
+    def degraded(self, q: np.ndarray) -> bool:
+        """Whether it is time for another chart: worse conditioned than need be, or far from its reference."""
+        d = charts.displacement(self.method.tree, self.chart.reference, q)
+        return bool(np.abs(d).max(initial=0.0) > 1.0 and self.chart.kind != "chosen") or charts.degraded(
+            self.chart, self.method.closure(q)[1]
+        )

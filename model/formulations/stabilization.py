@@ -1,0 +1,57 @@
+"""Stabilization by name: what keeps a numeric solution on closed loops (paper 004, 3.1.2, 3.1.3).
+
+- `none`: nothing; g and G v drift;
+- `baumgarte`: γ − 2αG v − β²g instead of γ (3.8);
+- `projection`: after every step the nearest point with g = 0, G v = 0, in plain lengths (3.10);
+- `energy`: projection that also restores the energy, all invariants at once.
+
+The default formulation projects in the mass metric, inside its traced step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .accelerations import SMALLEST
+
+if TYPE_CHECKING:
+    from .method import Method
+
+NAMES = ("projection", "baumgarte", "energy", "none")
+ALPHA = BETA = 10.0  # 1/s, as in the thesis
+TOLERANCE = 1e-12
+MOST_ITERATIONS = 10
+
+
+def target(name: str, g: np.ndarray, G: np.ndarray, v: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+    """What G v̇ should be."""
+    return gamma - 2 * ALPHA * (G @ v) - BETA**2 * g if name == "baumgarte" else gamma
+
+
+def project(method: Method, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """δq = −G⁺g until g is small, then v − G⁺G v (3.10, 3.11)."""
+    for _ in range(MOST_ITERATIONS):
+        g, G = method.closure(q)
+        if np.abs(g).max(initial=0.0) < TOLERANCE:
+            break
+        q = method.retract(q, -np.linalg.lstsq(G, g, rcond=SMALLEST)[0])
+    G = method.closure(q)[1]
+    return q, v - np.linalg.lstsq(G, G @ v, rcond=SMALLEST)[0] if len(G) else v
+
+
+def project_energy(
+    method: Method, q: np.ndarray, v: np.ndarray, energy: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least-norm Newton steps onto g = 0, G v = 0 and the given energy, together."""
+    n = len(v)
+    for _ in range(MOST_ITERATIONS):
+        h, H = method.invariants(q, v)
+        miss = h.copy()
+        miss[-1] -= energy
+        if np.abs(miss[:-1]).max(initial=0.0) < TOLERANCE and abs(miss[-1]) < 1e-10 * max(1.0, abs(energy)):
+            break
+        delta = -np.linalg.lstsq(H, miss, rcond=1e-10)[0]
+        q, v = method.retract(q, delta[:n]), v + delta[n:]
+    return q, v
