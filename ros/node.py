@@ -208,8 +208,7 @@ class MechanismNode(Node):
         return f"at {self.loop.time:.6f} s"
 
     def _linearize(self) -> str:
-        simulation: Any = self.simulation
-        model = simulation.linearize()
+        model = self.simulation.linearize()
         message = {"time": self.loop.time, "mechanism": self.simulation.mechanism.name, **model.as_dict()}
         self._linear.publish(String(data=json.dumps(message)))
         return f"published on linear_model, {np.shape(model.A)[0]} states"

@@ -28,15 +28,18 @@ class Pace:
         self.overruns = 0  # periods that started a whole period late or more
         self.owed = 0  # steps still to be paid back
         self.dropped = 0  # steps that never will be
+        self.began = 0.0  # steady time of the last start
+        self.steps = 0  # allowed since then
         self._next = 0.0
-        self._last = 0.0
+        self.last = 0.0  # steady time of the latest tick
         self._since = 0
 
     def start(self) -> None:
         """Begin now; also after a pause, whose length is not owed."""
-        self._next = time.monotonic() + self.period
-        self._last = 0.0
-        self.owed = self._since = 0
+        self.began = time.monotonic()
+        self._next = self.began + self.period
+        self.last = 0.0
+        self.owed = self.dropped = self._since = self.steps = 0
 
     def wait(self, stop: threading.Event) -> int:
         """Sleep until the next deadline; returns the number of steps to take, one or two."""
@@ -49,9 +52,9 @@ class Pace:
 
     def tick(self, now: float) -> int:
         """A period starts at `now`: count what was missed, say how many steps to take."""
-        if self._last:
-            self.jitter.add(now - self._last)
-        self._last = now
+        if self.last:
+            self.jitter.add(now - self.last)
+        self.last = now
         missed = max(int((now - self._next) / self.period), 0)
         if missed:
             self.overruns += 1
@@ -64,10 +67,16 @@ class Pace:
         if self.owed and self._since >= REPAY:
             self._since = 0
             self.owed -= 1
+            self.steps += 2
             return 2
+        self.steps += 1
         return 1
 
     @property
     def lag(self) -> float:
-        """How far simulated time is behind the steady clock, seconds."""
+        """How far simulated time is behind, by the count of missed periods, seconds."""
         return (self.owed + self.dropped) * self.period
+
+    def drift(self, now: float) -> float:
+        """The same as measured: steady time minus simulated time since the start, with this period's part."""
+        return now - self.began - self.steps * self.period

@@ -40,6 +40,7 @@ class Health:
             "mobility": singular.mobility,
             "overruns": pace.overruns,
             "lag": f"{pace.lag:.6f}",
+            "drift": f"{pace.drift(now) if loop.settings.mode == REAL_TIME else 0.0:.6f}",
             "command age": "none" if commands.silent else f"{now - commands.seen:.4f}",
             "commands received": commands.received,
             "commands refused": commands.refused,
@@ -69,10 +70,12 @@ class Health:
             f"{loop.periods} periods of {1e3 * loop.settings.period:g} ms in {elapsed:.3f} s, "
             f"{100 * (_cpu() - self._begin[1]) / elapsed:.1f} % of a core"
         ]
-        if loop.pace.jitter.report().count:
+        pace = loop.pace
+        if pace.jitter.report().count:
+            drift = pace.drift(pace.last)  # at a tick, so without the part of a period since
             lines += [
-                loop.pace.jitter.report().text("period"),
-                f"{loop.pace.overruns} overruns, simulated time {1e3 * loop.pace.lag:.3f} ms behind",
+                pace.jitter.report().text("period"),
+                f"{pace.overruns} overruns, simulated time {1e3 * drift:.3f} ms behind",
             ]
         if loop.commands.jitter.report().count:
             lines.append(loop.commands.jitter.report().text("commands"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Iterator
 
@@ -146,3 +147,14 @@ def test_save_restore_step_and_reset(pair: tuple[Process, Client]) -> None:
 def test_robot_description_is_latched_and_names_every_tree_joint(pair: tuple[Process, Client]) -> None:
     text = pair[1].latched(String, "robot_description").data
     assert text == urdf(Twin().simulation.mechanism)
+
+
+def test_linearize_publishes_a_latched_model(pair: tuple[Process, Client]) -> None:
+    client = pair[1]
+    reset(client)
+    done = client.call("linearize")
+    assert done.success, done.message
+    model = json.loads(client.latched(String, "linear_model").data)
+    expected = Simulation("stewart").linearize()
+    for name in ("A", "B", "C", "D"):
+        assert np.allclose(model[name], getattr(expected, name), rtol=1e-9, atol=1e-9)

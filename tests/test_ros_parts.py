@@ -46,7 +46,8 @@ def test_a_stall_is_counted_and_repaid_without_bursts() -> None:
     twos = np.flatnonzero(np.array(steps) == 2)
     assert len(twos) == 7 and np.diff(twos).min() >= 10
     # steps taken = periods that passed
-    assert sum(steps) == 1 + 8 + 80
+    assert sum(steps) == pace.steps == 1 + 8 + 80
+    assert pace.drift(now + 79.7e-3) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_long_stall_is_dropped_and_said() -> None:
