@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from .description import GROUND, Mechanism
+from .frames import Placement, Trim, about_z, inner_frame, outer_frame, place, trims
 from .spatial import (
     IDENTITY,
     Inertia,
@@ -54,15 +55,19 @@ class Model:
         result = {GROUND: IDENTITY}
         for name, index in self.tree.holder.items():
             if index >= 0:
-                link = self.tree.links[index]
-                joint = self.mechanism.joint(link.joint)
-                result[name] = inverse(pose(joint.on_parent if link.reverse else joint.on_child))
+                outer = outer_frame(self, self.tree.links[index])
+                result[name] = inverse(compose(outer, self.trims[index].pose))
         return result
 
     @cached_property
-    def placements(self) -> list[Pose]:
+    def trims(self) -> list[Trim]:
+        """Where each link's frame sits against its joint's frame on the outer body."""
+        return trims(self)
+
+    @cached_property
+    def placements(self) -> list[Placement]:
         """M_i of paper 004: where each link's move starts, seen from the parent link."""
-        return [_placement(self, link) for link in self.tree.links]
+        return [place(self, index) for index in range(len(self.tree.links))]
 
     @cached_property
     def inertias(self) -> list[Inertia | None]:
@@ -82,21 +87,21 @@ class Motion(NamedTuple):
     dV: list[Any]  # V̇ at the given accelerations, the world accelerating by −g
 
 
-def move_pose(link: Link, q: Any, joint: Any) -> Pose:
-    """The rigid motion of one elementary move by its coordinates."""
-    R, p = ca.SX.eye(3), ca.SX.zeros(3, 1)
-    sign = -1 if link.reverse else 1
+def move_pose(link: Link, q: Any, joint: Any, turn: float = 0.0, slide: float = 0.0) -> Pose:
+    """The rigid motion of one elementary move by its coordinates, with a constant turn and slide."""
     if link.move == "Q":
-        return Pose(rotation(conjugate(q) if link.reverse else q), p)
+        return Pose(rotation(conjugate(q) if link.reverse else q), ca.SX.zeros(3, 1))
+    R, p = ca.SX(about_z(turn)), ca.SX(ca.DM([0, 0, slide]))
+    sign = -1 if link.reverse else 1
     if link.move in ROTATIONS:
         k = ROTATIONS[link.move]
         i, j = (k + 1) % 3, (k + 2) % 3
-        c, s = ca.cos(q), sign * ca.sin(q)
+        c, s = ca.cos(sign * q + turn), ca.sin(sign * q + turn)
         R[i, i], R[i, j], R[j, i], R[j, j] = c, -s, s, c
         if link.move == "Hz":
-            p[2] = sign * joint.pitch * q
+            p[2] += sign * joint.pitch * q
     elif link.move in SLIDES:
-        p[SLIDES[link.move]] = sign * q
+        p[SLIDES[link.move]] += sign * q
     return Pose(R, p)
 
 
@@ -135,16 +140,6 @@ def frame_in_link(model: Model, body: str, frame: Any) -> tuple[int, Pose]:
     return model.tree.holder[body], compose(model.in_link[body], pose(frame))
 
 
-def inner_frame(model: Model, link: Link) -> tuple[str, Any]:
-    """The body a joint starts from on its way outward, and the joint's frame on it."""
-    joint = model.mechanism.joint(link.joint)
-    return (joint.child, joint.on_child) if link.reverse else (joint.parent, joint.on_parent)
-
-
-def _placement(model: Model, link: Link) -> Pose:
-    return frame_in_link(model, *inner_frame(model, link))[1] if link.first else IDENTITY
-
-
 def poses(model: Model, q: Any, delta: Any = None) -> tuple[list[Pose], list[Pose]]:
     """Each link's frame in its parent link, and in the world.
 
@@ -155,7 +150,7 @@ def poses(model: Model, q: Any, delta: Any = None) -> tuple[list[Pose], list[Pos
     X: list[Pose] = []
     for link, M in zip(model.tree.links, model.placements, strict=True):
         joint = model.mechanism.joint(link.joint)
-        f.append(compose(M, move_pose(link, q[link.q], joint)))
+        f.append(compose(M.fixed, move_pose(link, q[link.q], joint, M.turn, M.slide)))
         if delta is not None and link.move:
             twist = ca.densify(subspace(link, joint) @ delta[link.v])
             f[-1] = compose(f[-1], Pose(ca.SX.eye(3) + ca.skew(twist[:3]), twist[3:]))

@@ -172,11 +172,14 @@ def _reactions(
         joint = model.mechanism.joint(link.joint)
         X = move.X[i]
         force, moment = X.R @ F[i][3:], X.R @ F[i][:3]
+        # from the link frame's origin to the joint's
+        origin = X.p - model.trims[i].slide * X.R[:, 2]
+        moment += ca.cross(X.p - origin, force)
         if link.reverse:
             # F acts on the joint's parent at its own frame; turn it round and move it to the child
             index, local = frame_in_link(model, joint.child, joint.on_child)
             r = local.p if index < 0 else move.X[index].p + move.X[index].R @ local.p
-            force, moment = -force, -(moment + ca.cross(X.p - r, force))
+            force, moment = -force, -(moment + ca.cross(origin - r, force))
         seen[joint.name] = (force, moment)
     result = []
     for joint in eq.mechanism.joints:
