@@ -25,7 +25,7 @@ class NotAbsorbed(AssemblyError):
 
 
 def gaps(design: Design, q: np.ndarray, p: np.ndarray) -> dict[str, tuple[float, str]]:
-    """How far each cut joint is open, metres (radians where only directions miss)."""
+    """How far each cut joint is open: metres, or radians where directions miss by more."""
     g, at, result = design.residual(q, p), 0, {}
     now = design.described(q, p)
     for cut in design.tree.cuts:
@@ -40,8 +40,9 @@ def gaps(design: Design, q: np.ndarray, p: np.ndarray) -> dict[str, tuple[float,
                 places.append(abs(np.sqrt(max(rows[0] + length**2, 0.0)) - length))
             else:
                 places.append(float(np.linalg.norm(rows)))
-        result[cut.name] = (max(places), "m") if max(places) > 0 or not max(turns) else (max(turns), "rad")
-    return {name: (float(gap), unit) for name, (gap, unit) in result.items()}
+        turned = max(turns) > max(places)
+        result[cut.name] = (float(max(turns if turned else places)), "rad" if turned else "m")
+    return result
 
 
 def opening(design: Design, q: np.ndarray, p: np.ndarray) -> str:
@@ -80,23 +81,18 @@ def helpful_blocks(
 ) -> list[tuple[str, float, float]]:
     """Blocks by the part of the gap they would close to first order beyond what the free ones can."""
     g, J = design.slope(q, p)
-    U, s, _ = (
-        np.linalg.svd(J[:, free] / W[free], full_matrices=False)
-        if free.any()
-        else (g[:, None] * 0, [0.0], None)
-    )
-    reach = U[:, np.asarray(s) > 1e-4 * max(np.max(s), 1e-300)]
+    U, s, _ = np.linalg.svd(J[:, free] / W[free], full_matrices=False)
+    # What the free ones still reach: with a step of a radian or of the mechanism's size, not more.
+    reach = U[:, np.abs(U.T @ g) <= s]
     rest = g - reach @ (reach.T @ g)
+    whole = max(float(np.linalg.norm(rest)), 1e-300)
 
     def gain(block: Block) -> tuple[str, float, float]:
         k = [c for c in range(block.columns.start, block.columns.stop) if not free[c] and c not in settled]
         A = J[:, k] / W[k]
         A = A - reach @ (reach.T @ A)
         y = np.linalg.lstsq(A, -rest, rcond=1e-4)[0] if k else np.zeros(0)
-        part = (
-            1 - float(np.linalg.norm(rest + A @ y)) / max(float(np.linalg.norm(rest)), 1e-300) if k else 0.0
-        )
-        return block.name, part, float(np.linalg.norm(y))
+        return block.name, 1 - float(np.linalg.norm(rest + A @ y)) / whole, float(np.linalg.norm(y))
 
     gains = [gain(block) for block in design.blocks]
     return sorted((x for x in gains if x[1] > 0.01), key=lambda x: (-round(x[1], 2), x[2]))
