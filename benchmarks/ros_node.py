@@ -1,0 +1,92 @@
+"""What the ROS 2 node costs: python -m cutjoint.benchmarks.ros_node [--time 60]
+
+Runs `cutjoint node` in a process of its own in real time, with this process as a listener, at
+two rates of joint states. The difference of the two gives the cost of one message. Numbers mean
+something only on a machine that does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+
+def measure(
+    mechanism: str, rate: float, joint_state_rate: float, seconds: float, priority: int
+) -> dict[str, Any]:
+    """One run of the node with a listener; what it reported at its end."""
+    import rclpy
+    from rclpy.executors import SingleThreadedExecutor
+    from sensor_msgs.msg import JointState
+
+    command = [sys.executable, "-m", "cutjoint.model.command", "node", mechanism, "--rate", str(rate)]
+    command += ["--param", f"joint_state_rate={joint_state_rate}", f"realtime_priority={priority}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node("listener", context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    heard = sizes = 0
+
+    def hear(message: JointState) -> None:
+        nonlocal heard, sizes
+        heard, sizes = heard + 1, len(message.name)
+
+    node.create_subscription(JointState, "joint_states", hear, 10)
+    while not heard and process.poll() is None:
+        executor.spin_once(timeout_sec=0.1)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        executor.spin_once(timeout_sec=0.1)
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=60)[0]
+    executor.shutdown()
+    node.destroy_node()
+    rclpy.try_shutdown(context=context)
+    numbers = {
+        "cpu": r"([\d.]+) % of a core",
+        "mean_ms": r"mean ([\d.]+) ms",
+        "p99_ms": r"p99 ([\d.]+) ms",
+        "max_ms": r"max ([\d.]+) ms",
+        "missed_deadlines": r"(\d+) missed",
+        "overruns": r"(\d+) overruns",
+        "drift_ms": r"time (-?[\d.]+) ms behind",
+    }
+    found = {name: re.search(pattern, output) for name, pattern in numbers.items()}
+    values = {name: float(match.group(1)) if match else float("nan") for name, match in found.items()}
+    return {"joint_state_rate": joint_state_rate, "heard": heard, "joints": sizes, **values}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("mechanism", nargs="?", default="stewart")
+    parser.add_argument("--rate", type=float, default=1000.0, help="periods a second")
+    parser.add_argument("--time", type=float, default=60.0, help="seconds of each run")
+    parser.add_argument("--priority", type=int, default=0, help="SCHED_FIFO priority of the node, 0 for none")
+    args = parser.parse_args()
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
+    runs = [
+        measure(args.mechanism, args.rate, states, args.time, args.priority)
+        for states in (args.rate, args.rate / 10)
+    ]
+    message = (
+        (runs[0]["cpu"] - runs[1]["cpu"]) / 100 / (runs[0]["joint_state_rate"] - runs[1]["joint_state_rate"])
+    )
+    load = os.getloadavg()[0]
+    print(json.dumps({"runs": runs, "us_per_message": 1e6 * message, "load_average": load}, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
