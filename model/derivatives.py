@@ -29,9 +29,9 @@ import casadi as ca
 
 from .dynamics import Wrenches, joint_wrenches
 from .kinematics import Model, Motion, subspace
-from .spatial import Pose, ad, ad_dual, compose, times, to_child, to_parent
+from .spatial import IDENTITY, Pose, compose, times
 
-Columns = dict[int, Any]  # speed (or input) -> six-vector; what is missing is zero
+# Six-rowed matrices have a column for every speed, with structural zeros where nothing depends on it.
 
 
 class Slopes(NamedTuple):
@@ -64,108 +64,85 @@ def newton_euler_slopes(
     `outside`, 6 rows each. The rotors' share of τ_NE depends on neither q nor v.
     """
     F = joint_wrenches(model, move, outside)
-    results = []
-    for along_q, (V, dV) in (
-        (True, _position_twists(model, move, v, dv)),
-        (False, _speed_twists(model, move, v)),
-    ):
-        dF = [_link_wrench(model, move, i, V[i], dV[i]) for i in range(len(F))]
-        for i, slope in slopes.items():
-            _take(dF[i], slope.q if along_q else slope.v)
-        results.append(_inward(model, move.f, dF, F if along_q else None, model.tree.nv))
-    dF = [{} for _ in F]
+    by_q = _link_wrenches(model, move, *_position_twists(model, move, v, dv))
+    by_v = _link_wrenches(model, move, *_speed_twists(model, move, v))
+    by_u = [ca.SX(6, inputs) for _ in F]
     for i, slope in slopes.items():
-        _take(dF[i], slope.u)
-    return Slopes(*results, _inward(model, move.f, dF, None, inputs))
+        by_q[i], by_v[i], by_u[i] = by_q[i] - slope.q, by_v[i] - slope.v, by_u[i] - slope.u
+    return Slopes(_inward(model, move.f, by_q, F), _inward(model, move.f, by_v), _inward(model, move.f, by_u))
 
 
-def _position_twists(model: Model, move: Motion, v: Any, dv: Any) -> tuple[list[Columns], list[Columns]]:
+def _position_twists(model: Model, move: Motion, v: Any, dv: Any) -> tuple[list[Any], list[Any]]:
     """Outward recursion of ∂_j V_i and ∂_j V̇_i.
 
     At the joint itself ∂_j V = −ad_{S_j} Ad_{f⁻¹} V_P and ∂_j V̇ = −ad_{S_j} Ad_{f⁻¹} V̇_P − ad_{Sv} ∂_j V,
     which for one freedom are −ad_S V and −ad_S V̇; behind it both are carried outward.
     """
-    V: list[Columns] = []
-    dV: list[Columns] = []
+    V: list[Any] = []
+    dV: list[Any] = []
     for i, link in enumerate(model.tree.links):
         S, Sv = _subspace(model, i), _joint_twist(model, i, v)
-        slope, rate = _carried(move.f[i], V, dV, link.parent, Sv)
+        slope, rate = _carried(model, move.f[i], V, dV, link.parent, Sv)
         Vi, dVi = move.V[i], move.dV[i]
         if S.shape[1] == 1:
-            axis = ca.densify(S)
-            slope[link.v.start], rate[link.v.start] = -ad(axis, Vi), -ad(axis, dVi)
-        else:
-            from_parent = Vi - Sv
-            rate_from_parent = dVi - ca.densify(S @ dv[link.v]) + ad(Sv, Vi)
-            for k in range(S.shape[1]):
-                axis, j = ca.densify(S[:, k]), link.v.start + k
-                slope[j] = -ad(axis, from_parent)
-                rate[j] = -ad(axis, rate_from_parent) - ad(Sv, slope[j])
+            slope[:, link.v], rate[:, link.v] = bracket(Vi) @ S, bracket(dVi) @ S
+        elif link.move:
+            slope[:, link.v] = bracket(Vi - Sv) @ S
+            from_parent = dVi - _joint_twist(model, i, dv) + bracket(Sv) @ Vi
+            rate[:, link.v] = bracket(from_parent) @ S - bracket(Sv) @ slope[:, link.v]
         V.append(slope)
         dV.append(rate)
     return V, dV
 
 
-def _speed_twists(model: Model, move: Motion, v: Any) -> tuple[list[Columns], list[Columns]]:
+def _speed_twists(model: Model, move: Motion, v: Any) -> tuple[list[Any], list[Any]]:
     """Outward recursion of ∂V_i/∂v_j, which is J_i, and ∂V̇_i/∂v_j; at the joint S_j and ad_V S_j − ad_{Sv} S_j."""
-    V: list[Columns] = []
-    dV: list[Columns] = []
+    V: list[Any] = []
+    dV: list[Any] = []
     for i, link in enumerate(model.tree.links):
         S, Sv = _subspace(model, i), _joint_twist(model, i, v)
-        slope, rate = _carried(move.f[i], V, dV, link.parent, Sv)
-        for k in range(S.shape[1]):
-            axis, j = ca.densify(S[:, k]), link.v.start + k
-            slope[j] = axis
-            rate[j] = ad(move.V[i] - Sv, axis)
+        slope, rate = _carried(model, move.f[i], V, dV, link.parent, Sv)
+        if link.move:
+            slope[:, link.v], rate[:, link.v] = S, bracket(move.V[i] - Sv) @ S
         V.append(slope)
         dV.append(rate)
     return V, dV
 
 
 def _carried(
-    f: Pose, V: Sequence[Columns], dV: Sequence[Columns], parent: int, Sv: Any
-) -> tuple[Columns, Columns]:
+    model: Model, f: Pose, V: Sequence[Any], dV: Sequence[Any], parent: int, Sv: Any
+) -> tuple[Any, Any]:
     """∂V_i = Ad_{f⁻¹} ∂V_P and ∂V̇_i = Ad_{f⁻¹} ∂V̇_P − ad_{Sv} ∂V_i for the joints further in."""
     if parent < 0:
-        return {}, {}
-    slope = {j: to_child(f, column) for j, column in V[parent].items()}
-    return slope, {j: to_child(f, column) - ad(Sv, slope[j]) for j, column in dV[parent].items()}
+        return ca.SX(6, model.tree.nv), ca.SX(6, model.tree.nv)
+    slope = to_child(f, V[parent])
+    return slope, to_child(f, dV[parent]) - bracket(Sv) @ slope
 
 
-def _link_wrench(model: Model, move: Motion, i: int, V: Columns, dV: Columns) -> Columns:
-    """I ∂V̇ − ad*_∂V I V − ad*_V I ∂V of one link."""
-    inertia = model.inertias[i]
-    if inertia is None:
-        return {}
-    Vi = move.V[i]
-    momentum = times(inertia, Vi)
-    return {j: times(inertia, dV[j]) - ad_dual(V[j], momentum) - ad_dual(Vi, times(inertia, V[j])) for j in V}
-
-
-def _take(dF: Columns, slope: Any) -> None:
-    """Subtract the slope of a wrench from outside."""
-    for j, column in enumerate(ca.horzsplit(slope)):
-        if column.nnz():
-            dF[j] = dF.get(j, 0) - ca.densify(column)
-
-
-def _inward(model: Model, f: Sequence[Pose], dF: list[Columns], F: Sequence[Any] | None, width: int) -> Any:
-    """∂τ_i = S_iᵀ ∂F_i with ∂F_P += Ad*_{f⁻¹}(∂F_i − ad*_{S_j} F_i), the last where j is joint i's own."""
-    tau = ca.SX(model.tree.nv, width)
-    for i in reversed(range(len(dF))):
-        link, S = model.tree.links[i], _subspace(model, i)
-        for j, column in dF[i].items():
-            if link.move:
-                tau[link.v, j] = S.T @ column
-        if link.parent < 0:
+def _link_wrenches(model: Model, move: Motion, V: Sequence[Any], dV: Sequence[Any]) -> list[Any]:
+    """I ∂V̇ − ad*_∂V I V − ad*_V I ∂V of each link."""
+    result = []
+    for i, inertia in enumerate(model.inertias):
+        if inertia is None:
+            result.append(ca.SX(6, model.tree.nv))
             continue
-        if F is not None:
-            for k in range(S.shape[1]):
-                j = link.v.start + k
-                dF[i][j] = dF[i].get(j, 0) - ad_dual(ca.densify(S[:, k]), F[i])
-        held = dF[link.parent]
-        for j, column in dF[i].items():
-            held[j] = held.get(j, 0) + to_parent(f[i], column)
+        I = _six(inertia)  # noqa: E741
+        dual = bracket(move.V[i]).T
+        result.append(I @ dV[i] - (wrench(times(inertia, move.V[i])) + dual @ I) @ V[i])
+    return result
+
+
+def _inward(model: Model, f: Sequence[Pose], dF: list[Any], F: Sequence[Any] | None = None) -> Any:
+    """∂τ_i = S_iᵀ ∂F_i with ∂F_P += Ad*_{f⁻¹}(∂F_i − ad*_{S_j} F_i), the last where j is joint i's own."""
+    tau = ca.SX(model.tree.nv, dF[0].shape[1])
+    for i in reversed(range(len(dF))):
+        link, S, slope = model.tree.links[i], _subspace(model, i), dF[i]
+        if link.move:
+            tau[link.v, :] = S.T @ slope
+        if link.parent >= 0:
+            if F is not None and link.move:
+                slope[:, link.v] -= wrench(F[i]) @ S
+            dF[link.parent] = dF[link.parent] + to_parent(f[i], slope)
     return ca.sparsify(tau)
 
 
@@ -174,42 +151,61 @@ def chain(model: Model, f: Sequence[Pose], path: Sequence[int], local: Pose, v: 
 
     With C = Ad_{f⁻¹} J_P: J = C + [0 … S_i … 0], ∂_j J = −ad_{S_j} C at joint j and Ad_{f⁻¹} ∂_j J_P behind it,
     J̇ = Ad_{f⁻¹} J̇_P − ad_{Sv} C, J̈ = Ad_{f⁻¹} J̈_P − ad_{Sv}(Ad_{f⁻¹} J̇_P + J̇) − ad_{Sv̇} C. Where the thesis
-    writes J_i for C, joint i's own columns differ; they vanish for one freedom. Without `dv` J̈ is empty.
+    writes J_i for C, joint i's own columns differ; they vanish for one freedom. Without `dv`, v̇ is zero.
     """
-    X = Pose(ca.SX.eye(3), ca.SX.zeros(3, 1))
-    J: Columns = {}
-    dJ: Columns = {}
-    ddJ: Columns = {}
-    partial: dict[int, Columns] = {}
+    X = IDENTITY
+    J = dJ = ddJ = ca.SX(6, model.tree.nv)
+    partial: dict[int, Any] = {}
     for i in path:
         link, S, Sv = model.tree.links[i], _subspace(model, i), _joint_twist(model, i, v)
         X = compose(X, f[i])
-        C, dC, ddC = (_seen(f[i], columns) for columns in (J, dJ, ddJ))
-        partial = {j: _seen(f[i], columns) for j, columns in partial.items()}
-        dJ = {k: dC[k] - ad(Sv, C[k]) for k in C}
+        C, dC, ddC = (to_child(f[i], columns) for columns in (J, dJ, ddJ))
+        partial = {j: to_child(f[i], columns) for j, columns in partial.items()}
+        dJ = dC - bracket(Sv) @ C
+        ddJ = ddC - bracket(Sv) @ (dC + dJ)
         if dv is not None:
-            Sdv = _joint_twist(model, i, dv)
-            ddJ = {k: ddC[k] - ad(Sv, dC[k] + dJ[k]) - ad(Sdv, C[k]) for k in C}
-        J = dict(C)
-        zero = ca.SX.zeros(6, 1)
+            ddJ = ddJ - bracket(_joint_twist(model, i, dv)) @ C
         for k in range(S.shape[1]):
-            axis, j = ca.densify(S[:, k]), link.v.start + k
-            partial[j] = {n: -ad(axis, column) for n, column in C.items()}
-            J[j], dJ[j], ddJ[j] = axis, zero, zero
-    width = model.tree.nv
-    J, dJ, ddJ = (_seen(local, columns) for columns in (J, dJ, ddJ))
-    along = {j: _matrix(_seen(local, columns), width) for j, columns in partial.items()}
-    return Chain(compose(X, local), _matrix(J, width), _matrix(dJ, width), _matrix(ddJ, width), along)
+            partial[link.v.start + k] = -(bracket(ca.densify(S[:, k])) @ C)
+        J = C
+        if link.move:
+            J[:, link.v] = S
+    J, dJ, ddJ = (to_child(local, columns) for columns in (J, dJ, ddJ))
+    along = {j: to_child(local, columns) for j, columns in partial.items()}
+    return Chain(compose(X, local), J, dJ, ddJ, along)
 
 
-def _seen(f: Pose, columns: Columns) -> Columns:
-    return {k: to_child(f, column) for k, column in columns.items()}
+def to_child(f: Pose, V: Any) -> Any:
+    """Ad_{f⁻¹} of many twists: columns of the parent frame seen from the child frame."""
+    w, v = V[:3, :], V[3:, :]
+    return ca.sparsify(ca.vertcat(f.R.T @ w, f.R.T @ (v - _skew(f.p) @ w)))
 
 
-def _matrix(columns: Columns, width: int) -> Any:
-    """Six rows, structural zeros where there is no column."""
-    empty = ca.SX(6, 1)
-    return ca.horzcat(*(ca.sparsify(columns[k]) if k in columns else empty for k in range(width)))
+def to_parent(f: Pose, F: Any) -> Any:
+    """Ad*_{f⁻¹} of many wrenches: columns of the child frame seen from the parent frame."""
+    n = f.R @ F[3:, :]
+    return ca.sparsify(ca.vertcat(f.R @ F[:3, :] + _skew(f.p) @ n, n))
+
+
+def bracket(V: Any) -> Any:
+    """ad_V, 6 × 6; its transpose is ad*_V, and ad_V S = −ad_S V."""
+    w, v = _skew(V[:3]), _skew(V[3:])
+    return ca.sparsify(ca.vertcat(ca.horzcat(w, ca.SX(3, 3)), ca.horzcat(v, w)))
+
+
+def wrench(F: Any) -> Any:
+    """The matrix of V ↦ ad*_V F, 6 × 6."""
+    m, n = _skew(F[:3]), _skew(F[3:])
+    return ca.sparsify(ca.vertcat(ca.horzcat(m, n), ca.horzcat(n, ca.SX(3, 3))))
+
+
+def _six(inertia: Any) -> Any:
+    h = _skew(inertia.h)
+    return ca.sparsify(ca.vertcat(ca.horzcat(inertia.I, h), ca.horzcat(-h, inertia.m * ca.SX.eye(3))))
+
+
+def _skew(p: Any) -> Any:
+    return ca.sparsify(ca.skew(ca.densify(p)))
 
 
 def _subspace(model: Model, i: int) -> Any:
@@ -218,4 +214,5 @@ def _subspace(model: Model, i: int) -> Any:
 
 
 def _joint_twist(model: Model, i: int, v: Any) -> Any:
-    return ca.densify(_subspace(model, i) @ v[model.tree.links[i].v])
+    link = model.tree.links[i]
+    return ca.densify(_subspace(model, i) @ v[link.v]) if link.move else ca.SX.zeros(6, 1)

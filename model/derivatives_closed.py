@@ -13,7 +13,8 @@ from the primitive's own formula by automatic differentiation. The rest is recur
 
 With Ĝ = (R; G) of full column rank, K = Ĝ⁺(I; 0), K̇ = −Ĝ⁺(0; ĠK), K̈ = −Ĝ⁺(0; G̈K + 2ĠK̇). Ĝ⁺ = N⁻¹Ĝᵀ with
 N = RᵀR + GᵀG is Ĝ⁻¹ where Ĝ is square, and exact for consistent right-hand sides where rows are
-redundant. A.3.3 has the wrong sign in K̇y_v = −Ĝ⁺(0; Ġv).
+redundant. Where R picks speeds, N shrinks to the dependent ones. A.3.3 has the wrong sign in
+K̇y_v = −Ĝ⁺(0; Ġv).
 
 Balls have speeds that are not the rates of coordinates. With [v, k] the bracket of speeds (ω× in a
 ball, zero elsewhere) and C its matrix, ∂_{K_a}K_b − ∂_{K_b}K_a = −Π[K_a, K_b], Π = 1 − KR, because motions
@@ -40,7 +41,7 @@ from .equations import Equations
 from .forces import Applied, applied
 from .joints import TYPES
 from .kinematics import Model, frame_in_link, motion, position_rates
-from .linear_equations import bracket
+from .linear_equations import _arguments, bracket
 from .loops import loops
 from .primitives import Ends
 from .solve import Factor, backward, entries, factorize, forward, least_degree
@@ -61,14 +62,40 @@ class Rows(NamedTuple):
     poses: tuple[Any, ...]
 
 
+class Chart(NamedTuple):
+    """R and G with what inverts them together; where R picks speeds only the others are solved for."""
+
+    R: Any
+    G: Any
+    free: list[int]  # columns of G that are solved for: all, or those that R does not pick
+    part: Any  # those columns
+    N: Factor
+
+    def onto(self, c: Any) -> Any:
+        """Ĝ⁺(0; c): x with R x = 0 and G x = c, a column for each of c."""
+        x = ca.SX(self.G.shape[1], c.shape[1])
+        x[self.free, :] = _solve(self.N, self.part.T @ c)
+        return ca.sparsify(x)
+
+    def basis(self) -> Any:
+        """Ĝ⁺(I; 0) = K."""
+        if len(self.free) == self.G.shape[1]:
+            return _solve(self.N, self.R.T)
+        picked = self.R.T
+        return picked - self.onto(self.G @ picked)
+
+    def weights(self, r: Any) -> Any:
+        """μ with Gᵀμ = r, for an r that does no work on motions the loops allow."""
+        return self.part @ _solve(self.N, r[self.free, :])
+
+
 class Basis(NamedTuple):
     """K, K̇, K̈ with the loop rows they come from."""
 
     rows: list[Rows]
-    G: Any
+    chart: Chart
     dG: Any
     ddG: Any
-    N: Factor
     K: Any
     dK: Any
     ddK: Any
@@ -81,7 +108,9 @@ def loop_rows(model: Model, f: list[Pose], v: Any, dv: Any = None) -> list[Rows]
 
 def _rows(model: Model, f: list[Pose], joint: Any, v: Any, dv: Any) -> Rows:
     tree = model.tree
-    ends = [frame_in_link(model, *end) for end in ((joint.parent, joint.on_parent), (joint.child, joint.on_child))]
+    ends = [
+        frame_in_link(model, *end) for end in ((joint.parent, joint.on_parent), (joint.child, joint.on_child))
+    ]
     shared = tree.path(tree.common(ends[0][0], ends[1][0]))
     chains = [
         chain(model, f, [k for k in tree.path(link) if k not in shared], local, v, dv) for link, local in ends
@@ -166,12 +195,21 @@ def basis(model: Model, f: list[Pose], R: Any, v: Any, dv: Any = None) -> Basis:
     G = ca.sparsify(ca.vertcat(*(r.a @ r.J for r in rows), none))
     dG = ca.sparsify(ca.vertcat(*(r.da @ r.J + r.a @ r.dJ for r in rows), none))
     ddG = ca.sparsify(ca.vertcat(*(r.dda @ r.J + 2 * (r.da @ r.dJ) + r.a @ r.ddJ for r in rows), none))
-    normal = ca.sparsify(R.T @ R + G.T @ G)
-    N = factorize(normal, least_degree(normal))
-    K = _solve(N, R.T)
-    dK = -_solve(N, G.T @ (dG @ K))
-    ddK = ca.SX(*K.shape) if dv is None else -_solve(N, G.T @ (ddG @ K + 2 * (dG @ dK)))
-    return Basis(rows, G, dG, ddG, N, K, dK, ddK)
+    at = chart(R, G)
+    K = at.basis()
+    dK = -at.onto(dG @ K)
+    ddK = -at.onto(ddG @ K + 2 * (dG @ dK))
+    return Basis(rows, at, dG, ddG, K, dK, ddK)
+
+
+def chart(R: Any, G: Any) -> Chart:
+    """Factorize N = RᵀR + GᵀG, or GᵀG of the dependent columns where R picks the independent ones."""
+    picks = R.is_constant() and R.nnz() == R.shape[0] and all(float(x) == 1 for x in R.nonzeros())
+    picked = set(R.sparsity().get_triplet()[1]) if picks else set()
+    free = [k for k in range(G.shape[1]) if k not in picked]
+    part = ca.sparsify(G[:, free])
+    normal = ca.sparsify(part.T @ part if picks else R.T @ R + G.T @ G)
+    return Chart(R, G, free, part, factorize(normal, least_degree(normal)))
 
 
 def _solve(factor: Factor, B: Any) -> Any:
@@ -188,23 +226,27 @@ class Loads(NamedTuple):
 
 def loads(eq: Equations) -> Loads:
     """Motors, springs, dampers, friction, struts, loads; their slopes by automatic differentiation."""
-    delta, zero = ca.SX.sym("delta", eq.tree.nv), ca.SX(eq.tree.nv, 1)
+    nv = eq.tree.nv
+    delta = ca.SX.sym("delta", nv)
     still = motion(eq.model, eq.q, eq.v)
     act = applied(eq.model, still, loops(eq.model, still), eq.q, eq.v, eq.u)
     move = motion(eq.model, eq.q, eq.v, None, delta)
     q = eq.q + position_rates(eq.model, eq.q, delta)
     displaced = applied(eq.model, move, loops(eq.model, move), q, eq.v, eq.u)
 
-    def slopes(y: Any) -> Slopes:
-        parts = [ca.jacobian(y, x) for x in (delta, eq.v, eq.u)]
-        f = ca.Function("slopes", [eq.q, eq.v, eq.u, eq.p, delta], parts)
-        return Slopes(*(ca.sparsify(x) for x in f(eq.q, eq.v, eq.u, eq.p, zero)))
+    together = ca.vertcat(displaced.tau, *displaced.wrenches.values())
+    J = ca.substitute(ca.jacobian(together, ca.vertcat(delta, eq.v, eq.u)), delta, ca.SX.zeros(nv, 1))
+    J = ca.sparsify(J)
 
-    return Loads(act, slopes(displaced.tau), {i: slopes(w) for i, w in displaced.wrenches.items()})
+    def slopes(rows: slice) -> Slopes:
+        return Slopes(J[rows, :nv], J[rows, nv : 2 * nv], J[rows, 2 * nv :])
+
+    where = {i: slice(nv + 6 * k, nv + 6 * k + 6) for k, i in enumerate(displaced.wrenches)}
+    return Loads(act, slopes(slice(0, nv)), {i: slopes(rows) for i, rows in where.items()})
 
 
 def recursive_linear(eq: Equations, R: Any) -> ca.Function:
-    """(q, v, u, p) → (A, B) as `linear_equations.linear`, by the recursions of the thesis.
+    """(q, v, u, p) → (A, B) as `linear_equations.linear`, by the recursions of the thesis; R may be a symbol.
 
     The accelerations too come from its null-space form, ẏ_v = −(KᵀMK)⁻¹Kᵀ(τ_NE(q, v, K̇y_v) − τ) (4.10).
     """
@@ -213,16 +255,17 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     act = given.act
     still = motion(model, q, v)
     M = mass_matrix(model, still.f)
-    first = basis(model, still.f, R, v)
-    K, dK = first.K, first.dK
-    drift = -_solve(first.N, first.G.T @ (first.dG @ v))  # K̇ y_v
+    later = ca.SX.sym("dv", nv)  # v̇, which K̈ needs and which needs K̇
+    b = basis(model, still.f, R, v, later)
+    K, dK = b.K, b.dK
+    drift = -b.chart.onto(b.dG @ v)  # K̇ y_v
     MK = M @ K
     reduced = ca.densify(K.T @ MK)
     inertia = factorize(reduced, list(range(reduced.shape[0])))
     short = newton_euler(model, q, v, drift, act.wrenches) - act.tau
     dv = drift - K @ _solve(inertia, K.T @ short)
 
-    full = basis(model, still.f, R, v, dv)
+    ddK = ca.substitute(b.ddK, later, dv)
     move = motion(model, q, v, dv)
     F = joint_wrenches(model, move, act.wrenches)
     r = onto_joints(model, F, dv) - act.tau
@@ -232,10 +275,10 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     C, dC, one = bracket(eq, v), bracket(eq, dv), ca.SX.eye(nv)
     P = one - K @ R
     L = dK + P @ (C @ K)
-    dL = full.ddK - dK @ (R @ (C @ K)) + P @ (dC @ K + C @ dK)
+    dL = ddK - dK @ (R @ (C @ K)) + P @ (dC @ K + C @ dK)
     # (∂_{K_a}K)ᵀ r = −Kᵀ (∂_{K_a}G)ᵀ μ, with Gᵀμ = r
-    mu = full.G @ _solve(full.N, r)
-    bent = -(K.T @ (weighted_slope(full.rows, mu, nv) @ K))
+    mu = b.chart.weights(r)
+    bent = -(K.T @ (weighted_slope(b.rows, mu, nv) @ K))
     RCK = R @ (C @ K)
     A21 = -_solve(inertia, bent + K.T @ (Nq @ K + Nv @ L) + MK.T @ (dL - L @ RCK))
     A22 = -_solve(inertia, K.T @ (Nv @ K) + MK.T @ (dK + L))
@@ -244,4 +287,5 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     A = ca.vertcat(ca.horzcat(-RCK, ca.SX.eye(p)), ca.horzcat(A21, A22))
     B = ca.vertcat(ca.SX(p, eq.u.numel()), B2)
     out = ca.cse([ca.densify(A), ca.densify(B)])
-    return ca.Function("recursive_linear", [eq.q, eq.v, eq.u, eq.p], out, ["q", "v", "u", "p"], ["A", "B"])
+    arguments, names = _arguments(eq, R)
+    return ca.Function("recursive_linear", arguments, out, names, ["A", "B"])
