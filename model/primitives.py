@@ -159,10 +159,10 @@ class SlideDistance:
     def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
         z, t = e.Ri[:, 2], joint.travel
         dz = ca.cross(e.wi, z)
-        l, dl = e.rj - e.ri - t * z, e.vj - e.vi - t * dz
-        bias = 2 * ca.dot(dl, dl) - 2 * t * ca.dot(l, ca.cross(e.wi, dz))
-        Phi = ca.dot(l, l) - joint.length**2
-        return [Row(Phi, -2 * t * ca.cross(z, l), -2 * l, ca.SX(3, 1), 2 * l, bias)]
+        rod, rate = e.rj - e.ri - t * z, e.vj - e.vi - t * dz
+        bias = 2 * ca.dot(rate, rate) - 2 * t * ca.dot(rod, ca.cross(e.wi, dz))
+        Phi = ca.dot(rod, rod) - joint.length**2
+        return [Row(Phi, -2 * t * ca.cross(z, rod), -2 * rod, ca.SX(3, 1), 2 * rod, bias)]
 
 
 @dataclass(frozen=True)
