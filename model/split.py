@@ -1,0 +1,100 @@
+"""Cut long functions of generated C into pieces, so that compilers take time in proportion.
+
+A traced function is one block of straight-line code. Register allocation takes time that
+grows with the square of such a block and more: the linear model of a six-legged platform,
+49,000 operations, kept gcc busy for 28 s. The same code as a row of functions of `SIZE`
+lines takes 4 s and runs no slower. What one piece hands to a later one goes through
+an array, loaded where it is first used and stored where it was last written; constants
+and arguments are written out again instead.
+
+Only functions in the plain form that CasADi gives to SX functions are touched; whatever is
+written differently stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+FORM = "pieces 1"  # part of the key of compiled libraries: change it when other code is written
+SIZE = 600  # lines; 300 to 1000 make no difference that could be measured
+
+SIGNATURE = (
+    r"\(const casadi_real\*\* arg, casadi_real\*\* res, casadi_int\* iw, casadi_real\* w, int mem\) \{\n"
+)
+FUNCTION = re.compile(
+    rf"^(static int (\w+){SIGNATURE})(?:  casadi_real [a0-9, \n]+;\n)+(.*?)  return 0;\n\}}\n", re.M | re.S
+)
+LINE = re.compile(r"  (?:(a\d+)=(.*)|if \(res\[\d+\]!=0\) res\[\d+\]\[\d+\]=(.*));")
+VARIABLE = re.compile(r"\ba\d+\b")
+
+
+class Piece(NamedTuple):
+    """Some lines in a row: where each variable from before is first read, and each last written."""
+
+    lines: list[re.Match[str]]
+    read: dict[str, int]
+    written: dict[str, int]
+
+
+def split(source: str, size: int = SIZE) -> str:
+    """The same C code with long straight-line functions cut into pieces."""
+    return FUNCTION.sub(lambda found: _rewritten(found, size), source)
+
+
+def _rewritten(found: re.Match[str], size: int) -> str:
+    head, name, body = found.groups()
+    lines = [match for line in body.splitlines() if (match := LINE.fullmatch(line))]
+    if len(lines) < 2 * size or len(lines) != body.count("\n"):
+        return found[0]
+    pieces = [_piece(lines[k : k + size]) for k in range(0, len(lines), size)]
+    wanted: set[str] = set()
+    wanted_after = []
+    for piece in reversed(pieces):
+        wanted_after.append(set(wanted))
+        wanted = wanted - piece.written.keys() | piece.read.keys()
+    text, constants = "", dict[str, str]()
+    for k, (piece, after) in enumerate(zip(pieces, reversed(wanted_after), strict=True)):
+        text += (
+            f"static __attribute__((noinline)) void {name}_{k}"
+            "(const casadi_real** arg, casadi_real** res, casadi_real* restrict s) {\n"
+            + _inside(piece, after, constants)
+            + "}\n"
+        )
+    places = 1 + max(_place(a) for piece in pieces for a in piece.written)
+    calls = "".join(f"  {name}_{k}(arg, res, s);\n" for k in range(len(pieces)))
+    return f"{text}\n{head}  casadi_real s[{places}];\n{calls}  return 0;\n}}\n"
+
+
+def _piece(lines: list[re.Match[str]]) -> Piece:
+    piece = Piece(lines, {}, {})
+    for n, line in enumerate(lines):
+        target, value, result = line.groups()
+        for a in VARIABLE.findall(value or result):
+            if a not in piece.written:
+                piece.read.setdefault(a, n)
+        if target:
+            piece.written[target] = n
+    return piece
+
+
+def _inside(piece: Piece, after: set[str], constants: dict[str, str]) -> str:
+    """Declarations and lines of a piece; `constants`, kept up to date, need not be stored."""
+    text = [f"  casadi_real {a};" for a in sorted(piece.read.keys() | piece.written.keys())]
+    for n, line in enumerate(piece.lines):
+        target, value, result = line.groups()
+        for a in dict.fromkeys(VARIABLE.findall(value or result)):
+            if piece.read.get(a) == n:
+                text.append(f"  {a}={constants.get(a, f's[{_place(a)}]')};")
+        text.append(line[0])
+        if target:
+            constants.pop(target, None)
+            if not VARIABLE.search(value):
+                constants[target] = value
+            elif target in after and piece.written[target] == n:
+                text.append(f"  s[{_place(target)}]={target};")
+    return "\n".join(text) + "\n"
+
+
+def _place(variable: str) -> int:
+    return int(variable[1:])
