@@ -237,15 +237,14 @@ class Lock:
 
     def evaluate(self, t: float, q1: Array, dq1: Array, q2: Array, dq2: Array) -> Terms:
         """C, C_q, C_t, Q_c of the kept rows at a time, as arrays."""
-        values = _numeric()(q1, dq1, q2, dq2, self.P.columns(t), self.S.columns(t), self.wanted.columns(t))
+        values = function()(q1, dq1, q2, dq2, self.P.columns(t), self.S.columns(t), self.wanted.columns(t))
         C, Cq, Ct, Qc = (np.array(v) for v in values)
         return Terms(C[self.kept, 0], Cq[self.kept], Ct[self.kept, 0], Qc[self.kept, 0])
 
 
 @cache
-def _numeric() -> ca.Function:
-    """The seven rows as one function, traced when first needed."""
-    names = ("q1", "dq1", "q2", "dq2")
-    q = [ca.SX.sym(n, 7) for n in names]
+def function() -> ca.Function:
+    """All seven rows as one function, of numbers or, inlined, of other symbols; traced when first needed."""
+    q = [ca.SX.sym(n, 7) for n in ("q1", "dq1", "q2", "dq2")]
     laws = [ca.SX.sym(n, 7, 3) for n in "PSD"]
     return ca.Function("lock", [*q, *laws], [ca.densify(x) for x in terms(*q, *laws)])

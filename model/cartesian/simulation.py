@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import DOP853
-from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from ..compile import kernel
 from ..description import Mechanism
@@ -241,7 +241,8 @@ class CartesianSimulation:
         free = self.freedom()
         if free:
             raise SimulationError(
-                f"the motion laws leave '{self.mechanism.name}' {free} freedoms; prescribe as many more"
+                f"the motion laws leave '{self.mechanism.name}' {free} freedom{'s' * (free > 1)}; "
+                "prescribe as many coordinates more"
             )
         return np.linalg.lstsq(Cq, -Ct, rcond=1e-9)[0]
 
@@ -313,10 +314,10 @@ def _solve(M: Array, Cq: Array, f: Array, c: Array) -> tuple[Array, Array]:
     K = np.zeros((n + m, n + m))
     K[:n, :n], K[:n, n:], K[n:, :n] = M, Cq.T, Cq
     K[range(n, n + m), range(n, n + m)] = -mu
-    factors = lu_factor(K, check_finite=False)
+    lu, pivots, _ = dgetrf(K, overwrite_a=True)
     lam = np.zeros(m)
     a = np.zeros(n)
     for _ in range(SWEEPS):
-        x = lu_solve(factors, np.concatenate([f, c - mu * lam]), check_finite=False)
+        x, _ = dgetrs(lu, pivots, np.concatenate([f, c - mu * lam]))
         a, lam = x[:n], x[n:]
     return a, lam

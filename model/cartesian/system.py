@@ -31,7 +31,7 @@ from ..spatial import rotation
 from ..topology import span
 from .drives import LOCKED, Laws, driven_lock, joint_lock
 from .lock import ALL, Lock, Marker, Moved, local_matrix
-from .lock import terms as lock_terms
+from .lock import function as lock_function
 
 
 @dataclass(frozen=True)
@@ -182,8 +182,8 @@ class _Rows:
     def add_lock(self, lock: Lock) -> None:
         (q1, dq1), (q2, dq2) = self._body(lock.body1), self._body(lock.body2)
         P, S, wanted = (self._place(m) for m in (lock.P, lock.S, lock.wanted))
-        full = lock_terms(q1, dq1, q2, dq2, P, S, wanted)
-        C, Cq, Ct, Qc = (part[lock.kept, :] for part in full)
+        full = lock_function()(q1, dq1, q2, dq2, P, S, wanted)
+        C, Cq, Ct, Qc = (ca.sparsify(part[lock.kept, :]) for part in full)
         wide = ca.SX(len(lock.kept), self.q.numel())
         for body, columns in ((lock.body1, Cq[:, :7]), (lock.body2, Cq[:, 7:])):
             if body != GROUND:
