@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         "time": duration,
         "method": args.method,
         "step": step,
-        "compiled": all(k.compiled for k in simulation._kernels.values()),
+        "compiled": simulation.compiled,
         "seconds_to_prepare": ready - begin,
         "seconds_to_run": taken,
         "real_time_factor": duration / taken,

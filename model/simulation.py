@@ -12,6 +12,7 @@ import numpy as np
 from . import equations as written
 from . import inverse, mobility, places, step
 from .assemble import AssemblyReport, assemble
+from .check import check as sensible
 from .compile import Kernel, kernel
 from .description import Mechanism
 from .equations import Equations, equations
@@ -71,7 +72,7 @@ class Simulation:
     ):
         check(formulation, stabilization, stepper, chart)
         described = load(mechanism) if isinstance(mechanism, str) else mechanism
-        self.mechanism = described if gravity is None else described.with_gravity(gravity)
+        self.mechanism = sensible(described if gravity is None else described.with_gravity(gravity))
         self._compile = compile
         self._equations: Equations = equations(self.mechanism)
         self.tree = self._equations.tree
@@ -91,6 +92,11 @@ class Simulation:
         self._method: Method | None = None
 
     # -- state ---------------------------------------------------------------------------
+
+    @property
+    def compiled(self) -> bool:
+        """Whether everything traced so far runs as compiled code."""
+        return all(k.compiled for k in self._kernels.values())
 
     @property
     def state(self) -> State:
