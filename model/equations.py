@@ -106,7 +106,7 @@ def closure(eq: Equations) -> ca.Function:
     """(q, p) → (g, G): residual and Jacobian of all cut joints."""
     move, closed = _at_rest(eq)
     g, G = residual(eq.model, closed), jacobian(eq.model, closed, move.X)
-    return _dense(ca.Function("closure", [eq.q, eq.p], [g, G], ["q", "p"], ["g", "G"]))
+    return dense(ca.Function("closure", [eq.q, eq.p], [g, G], ["q", "p"], ["g", "G"]))
 
 
 def coefficients(eq: Equations) -> ca.Function:
@@ -118,7 +118,7 @@ def coefficients(eq: Equations) -> ca.Function:
     B = ca.jacobian(t.right, eq.u)
     out = [t.M, t.G, t.right, t.gamma, B]
     names = ["q", "v", "u", "p"], ["M", "G", "right", "gamma", "B"]
-    return _dense(ca.Function("coefficients", [eq.q, eq.v, eq.u, eq.p], out, *names))
+    return dense(ca.Function("coefficients", [eq.q, eq.v, eq.u, eq.p], out, *names))
 
 
 def needed_forces(eq: Equations) -> ca.Function:
@@ -154,7 +154,7 @@ def retraction(eq: Equations) -> ca.Function:
     return ca.Function("retraction", [eq.q, delta], [q], ["q", "delta"], ["q_new"])
 
 
-def _dense(function: ca.Function) -> ca.Function:
+def dense(function: ca.Function) -> ca.Function:
     """The same with dense results: zeros are filled in by a loop, not written out one by one."""
     arguments = [ca.MX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
     results = function.call(arguments)

@@ -107,6 +107,18 @@ def bricard() -> Mechanism:
 def stiff_five_bar(stiffness: float = 1e6, damping: float = 2e4) -> Mechanism:
     """The five-bar with a stiff, damped strut between its elbows: one fast and one slow freedom."""
     plain = five_bar()
-    length = 2.0  # between the elbows at the start, where they are 1 m out of either support at 120°
+    length = 2.0  # between the elbows at the start
     strut = Strut("strut", "rod1", "rod4", (1.0, 0.0, 0.0), (0.0, 0.0, 0.0), stiffness, damping, length)
-    return replace(plain, name="stiff", struts=(strut,))
+    # Sideways, so that the strut is not stretched at first and no time is spent on a fast transient.
+    speeds = (1.0, -0.5, 0.0, 0.5)
+    joints = tuple(replace(j, speed=(w,)) for j, w in zip(plain.joints, speeds, strict=False))
+    return replace(plain, name="stiff", joints=(*joints, plain.joints[-1]), struts=(strut,))
+
+
+def cartesian_pendulum(angle: float) -> Mechanism:
+    """Paper 004, Fig. 2.2: a body free in the plane, held 1 m from the origin by a rod."""
+    body = Body("bob", 1.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0))
+    start = (float(np.cos(angle)), float(np.sin(angle)), 0.0)
+    slide = Joint("slide", "planar", "ground", "bob", start=start)
+    held = Joint("held", "distance", "ground", "bob", length=1.0)
+    return Mechanism("pendulum", (body,), (slide, held), gravity=DOWN)

@@ -29,7 +29,7 @@ from ..topology import Tree
 
 KINDS = ("partition", "tangent_qr", "tangent_svd", "differentiable", "chosen")
 WORST = 1e-8  # smallest over largest singular value of (R; G) that still counts as independent
-DEGRADED = 10.0  # a chart is changed when it makes the condition of G this much worse
+DEGRADED = 0.3  # a chart is changed when its `quality` falls to this part of what it was
 TOLERANCE = 1e-13
 MOST_ITERATIONS = 25
 
@@ -47,7 +47,7 @@ class Chart:
     R: np.ndarray  # p × nv
     R_bar: np.ndarray  # nv × p
     S_bar: np.ndarray  # nv × rank
-    condition: float  # of G S̄ at the reference
+    quality: float  # at the reference
 
     @property
     def size(self) -> int:
@@ -78,7 +78,7 @@ def choose(
         R_bar, S_bar = _units(n, coordinates), _units(n, np.setdiff1d(np.arange(n), coordinates))
     else:
         raise SimulationError(f"there is no chart '{kind}'; known: {', '.join(KINDS)}")
-    chart = Chart(kind, q.copy(), R_bar.T, R_bar, S_bar, _condition(G @ S_bar))
+    chart = Chart(kind, q.copy(), R_bar.T, R_bar, S_bar, _quality(G, S_bar))
     if independence(chart, G) < WORST:
         raise ChartLost(
             f"the coordinates of the '{kind}' chart do not determine this pose; "
@@ -91,9 +91,17 @@ def _units(n: int, columns: np.ndarray) -> np.ndarray:
     return np.eye(n)[:, columns]
 
 
-def _condition(A: np.ndarray) -> float:
-    values = np.linalg.svd(A, compute_uv=False) if A.size else np.ones(1)
-    return float(values[0] / values[-1]) if values[-1] > 0 else float("inf")
+def _quality(G: np.ndarray, S_bar: np.ndarray) -> float:
+    """Smallest singular value of G S̄ over that of G: 1 for the best S̄, 0 where G S̄ loses rank.
+
+    Remark 1 of 2.3.3.1 watches the condition of G S̄; the ratio to what G itself allows tells a
+    bad chart from a pose that is nearly singular in every chart.
+    """
+    rank = S_bar.shape[1]
+    if not rank:
+        return 1.0
+    best = np.linalg.svd(G, compute_uv=False)[rank - 1]
+    return float(np.linalg.svd(G @ S_bar, compute_uv=False)[-1] / max(best, 1e-300))
 
 
 def independence(chart: Chart, G: np.ndarray) -> float:
@@ -106,13 +114,8 @@ def independence(chart: Chart, G: np.ndarray) -> float:
 
 
 def degraded(chart: Chart, G: np.ndarray) -> bool:
-    """Whether another chart would do much better: the condition of G S̄ against that of G itself."""
-    rank = chart.S_bar.shape[1]
-    if chart.kind == "chosen" or not rank:
-        return False
-    values = np.linalg.svd(G, compute_uv=False)
-    best = values[0] / max(values[rank - 1], 1e-300)
-    return _condition(G @ chart.S_bar) > DEGRADED * best
+    """Whether it is time for another chart; never for coordinates the user chose."""
+    return chart.kind != "chosen" and _quality(G, chart.S_bar) < DEGRADED * chart.quality
 
 
 def dependent(chart: Chart, G: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -52,10 +52,14 @@ class LocalForm:
         With ∂v/∂y_q = −S̄(G S̄)⁻¹ ∂(G v)/∂q K at constant y_v. For balls ẏ_q = R E(d) v adds ½ ∂(d×ω)/∂d.
         """
         m, chart, s = self.method, self.chart, self.method.simulation
-        Dq, Dv, C = m.kernel(traced.derivatives)(q, v, s._u, s._p)
-        G = m.closure(q)[1]
+        M, G, _, _, _ = s._kernel("coefficients")(q, v, s._u, s._p)
+        dv, lam = s._kernel("dynamics")(q, v, s._u, s._p)
+        E, c, GV = m.kernel(traced.derivatives)(q, v, dv, lam, s._u, s._p)
         K = charts.basis(chart, G)
-        turned = -charts.dependent(chart, G, C @ K)
+        bias = charts.dependent(chart, G, -c)
+        D = bias + K @ np.linalg.solve(K.T @ M @ K, -K.T @ (E + M @ bias))  # ∂v̇ along δ and v
+        Dq, Dv = D[:, : len(v)], D[:, len(v) :]
+        turned = -charts.dependent(chart, G, GV @ K)
         spin = np.zeros((len(v), len(v)))
         for link in m.tree.links:
             if link.move == "Q":
@@ -65,8 +69,8 @@ class LocalForm:
         return np.block([[R @ (spin @ K), R @ K], [R @ (Dq @ K + Dv @ turned), R @ (Dv @ K)]])
 
     def degraded(self, q: np.ndarray) -> bool:
-        """Whether it is time for another chart: worse conditioned than need be, or far from its reference."""
+        """Whether it is time for another chart; for balls also a quarter turn away from the reference."""
         d = charts.displacement(self.method.tree, self.chart.reference, q)
-        return bool(np.abs(d).max(initial=0.0) > 1.0 and self.chart.kind != "chosen") or charts.degraded(
-            self.chart, self.method.closure(q)[1]
-        )
+        balls = (d[link.v] for link in self.method.tree.links if link.move == "Q")
+        far = any(np.linalg.norm(x) > 2.0 for x in balls)
+        return far or charts.degraded(self.chart, self.method.closure(q)[1])

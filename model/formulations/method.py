@@ -65,13 +65,13 @@ class Method:
         self.chosen = chosen_speeds(simulation, coordinates) if chart == "chosen" else None
         self.most_substeps = MOST_SUBSTEPS
         self.chart: charts.Chart | None = None
-        self._kernels: dict[str, Kernel] = {}
 
     def kernel(self, make: Callable[[Any], ca.Function]) -> Kernel:
-        name = make.__name__
-        if name not in self._kernels:
-            self._kernels[name] = kernel(make(self.simulation._equations), self.simulation._compile)
-        return self._kernels[name]
+        """A traced function of `traced.py`, kept with the simulation's own."""
+        kept, name = self.simulation._kernels, make.__name__
+        if name not in kept:
+            kept[name] = kernel(make(self.simulation._equations), self.simulation._compile)
+        return kept[name]
 
     def closure(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.simulation._closed(q)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from ..errors import SimulationError
+from .charts import ChartLost
 from .local_form import LocalForm
 from .method import Method
 
@@ -41,7 +42,10 @@ class LocalSolver:
         self.solver = DOP853(self._slope, self.time, y, self.end, **options)
 
     def _slope(self, _: float, y: np.ndarray) -> np.ndarray:
-        dy, power = self.form.rates(y[:-1])
+        try:
+            dy, power = self.form.rates(y[:-1])
+        except ChartLost:
+            return np.full(len(y), np.nan)  # the solver refuses the step and tries a shorter one
         return np.concatenate([dy, [power]])
 
     def advance(self) -> None:

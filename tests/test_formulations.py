@@ -1,0 +1,103 @@
+"""Formulations and stabilizations: the same accelerations, the same motion, and what sets them apart."""
+
+from __future__ import annotations
+
+import mechanisms
+import numpy as np
+import pytest
+from cutjoint.model import Simulation, SimulationError
+from cutjoint.model.formulations.method import Method
+from test_charts import AUTOMATIC, moving
+
+WAYS = [("multipliers", "partition"), ("svd", "partition"), *(("null_space", kind) for kind in AUTOMATIC)]
+
+
+@pytest.mark.parametrize("seed", [k for k in range(17) if k != 13])  # 13 starts near a singular pose
+def test_same_accelerations_at_regular_states(seed: int) -> None:
+    s = moving(seed)
+    default, _ = s.accelerations()
+    singular = np.linalg.svd(s.closure()[1], compute_uv=False)
+    rank = Method(s).rank
+    assert singular[rank - 1] > 1e-3 * singular[0], "a regular state is wanted here"
+    for formulation, chart in WAYS:
+        dv, _ = Method(s, formulation, "none", chart).accelerate(s._q, s._v)
+        assert np.abs(dv - default).max() < 1e-9 * max(1.0, np.abs(default).max()), (formulation, chart)
+
+
+def test_multipliers_of_least_norm_where_rows_are_redundant() -> None:
+    """Bricard's linkage: λ of the default is the one of least norm, and its joints are marked."""
+    s = Simulation(mechanisms.bricard())
+    s.run(0.5, 1e-3)
+    _, lam = s.accelerations()
+    _, least = Method(s, "svd", "none").accelerate(s._q, s._v)
+    assert np.abs(lam - least).max() < 1e-4 * np.abs(least).max()
+    assert s.topology().not_unique == tuple(f"hinge{k}" for k in range(6))
+    assert Simulation("stewart").topology().not_unique == ()
+
+
+@pytest.mark.parametrize(("formulation", "chart"), WAYS)
+def test_same_trajectories(formulation: str, chart: str) -> None:
+    """The platform under torques and the five-bar up to its first singularity."""
+    for name, torque, duration in (("stewart", 10.0, 0.2), ("fivebar", 0.0, 0.4)):
+        a = Simulation(name)
+        b = Simulation(name, formulation=formulation, chart=chart)
+        for s in (a, b):
+            s.set_inputs([torque] * len(s.inputs))
+            s.run(duration, 2e-3)
+        assert np.abs(a._q - b._q).max() < 1e-8
+        assert np.abs(a._v - b._v).max() < 1e-6
+        assert abs(a.work - b.work) < 1e-8
+
+
+def test_five_bar_from_its_singular_pose() -> None:
+    """Paper 004, example 1: no stabilization; it falls, bobs and comes back at 2.825 s."""
+    s = Simulation(mechanisms.five_bar(mechanisms.SINGULAR), formulation="svd", stabilization="none")
+    assert s.topology().rank_here == 1 and s.topology().rank == 2
+    record = ["energy", "loop.residual", "singularity.distance"]
+    t = s.run(2.9, 1e-3, record=record)
+    late = t.time > 2.0
+    back = t.time[late][np.argmin(t["singularity.distance"][late])]
+    assert abs(back - 2.825) < 2e-3
+    assert t["loop.residual"].max() < 1e-8
+    assert np.abs(t["energy"] - t["energy"][0]).max() < 1e-5
+
+
+def drift(stabilization: str, push: float) -> tuple[float, float]:
+    """Loop residual and energy drift after 0.5 s of the five-bar at a coarse step, started off the loops."""
+    s = Simulation("fivebar", formulation="svd", stabilization=stabilization)
+    s._q[0] += push
+    start = s.energy()
+    s.run(0.5, 2e-2, record=["energy"])
+    return float(np.abs(s.closure()[0]).max()), abs(s.energy() - start)
+
+
+def test_stabilizations_do_what_they_say() -> None:
+    """An open loop stays open, is pulled shut in its own time, or is shut at once."""
+    none, baumgarte = drift("none", 1e-4)[0], drift("baumgarte", 1e-4)[0]
+    assert none > 5e-5
+    assert baumgarte < 0.2 * none
+    projection, energy = drift("projection", 0.0), drift("energy", 0.0)
+    assert projection[0] < 1e-11 and energy[0] < 1e-11
+    assert energy[1] < 1e-8 < projection[1]
+
+
+def test_energy_projection_counts_the_work_done() -> None:
+    a = Simulation("stewart", formulation="svd", stabilization="energy")
+    a.set_inputs([10.0] * 3)
+    start = a.energy()
+    a.run(0.1, 2e-3)
+    assert a.work > 1e-3
+    assert abs(a.energy() - start - a.work) < 1e-8
+
+
+def test_unknown_names_list_the_known_ones() -> None:
+    for what in ("formulation", "stabilization", "stepper", "chart"):
+        with pytest.raises(SimulationError, match=f"no {what} 'best'; known: "):
+            Simulation("fivebar", **{what: "best"})
+    with pytest.raises(SimulationError, match="leave both at their defaults"):
+        Simulation("fivebar", stepper="implicit", formulation="svd")
+    with pytest.raises(SimulationError, match="known: fixed, variable, local"):
+        Simulation("fivebar").run(0.1, method="best")
+    with pytest.raises(SimulationError, match="is cut and has no coordinates"):
+        s = Simulation(mechanisms.five_bar(), chart="chosen", coordinates=["left", "right"])
+        s.method()

@@ -1,0 +1,115 @@
+"""Through singularities and redundancy with the default: branches, energy, closed loops."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import time
+from math import pi
+
+import mechanisms
+import numpy as np
+import pytest
+from cutjoint.model import Simulation, State, step
+
+
+def wrapped(angle: np.ndarray) -> np.ndarray:
+    return (angle + pi) % (2 * pi) - pi
+
+
+@pytest.mark.parametrize("cut", ["right", "apex"])
+def test_five_bar_crosses_its_singularity(cut: str) -> None:
+    """Paper 004, example 2: mirror-symmetric up to the third crossing, then no crash and no jump."""
+    s = Simulation(mechanisms.five_bar(cut=cut))
+    record = ["joint.left.position", "joint.right.position", "energy", "loop.residual"]
+    t = s.run(10.0, 1e-3, record=record)
+    early = t.time <= 3.85
+    asymmetry = wrapped(t["joint.left.position"] + t["joint.right.position"])
+    assert np.abs(asymmetry[early]).max() < 1e-4
+    drift = np.abs(t["energy"] - t["energy"][0])
+    assert drift[early].max() < 1e-5
+    assert drift.max() < 1e-2
+    assert t["loop.residual"].max() < 1e-10
+
+
+@pytest.mark.parametrize("push", [1e-7, 1e-4, 1e-2])
+def test_near_misses_keep_the_energy(push: float) -> None:
+    """The nearer the miss, the sharper the turn: microseconds within a step of a millisecond."""
+    s = Simulation(mechanisms.five_bar())
+    start, v = s.state, s.state.v
+    v[0] += push
+    s.state = State(0.0, start.q, s._kernel("project_velocity")(start.q, v, s._p))
+    t = s.run(5.0, 1e-3, record=["energy", "loop.residual"])
+    assert np.abs(t["energy"] - t["energy"][0]).max() < 5e-3
+    assert t["loop.residual"].max() < 1e-10
+
+
+def test_single_steps_lose_what_sub_steps_keep() -> None:
+    """What the sub-steps are for: without them the same run loses joules."""
+    s = Simulation(mechanisms.five_bar(cut="apex"), stepper="single")
+    t = s.run(10.0, 1e-3, record=["energy"])
+    assert np.abs(t["energy"] - t["energy"][0]).max() > 0.1
+
+
+def parallel_run(loops: int, duration: float) -> tuple[float, float, float]:
+    """Largest angle between rods, largest energy drift, seconds a step."""
+    s = Simulation(mechanisms.four_bars(loops))
+    rods = [s.tree.q[f"base{k}"].start for k in range(loops + 1)]
+    parts = step.energy(s._equations)  # all outputs of 40 loops would take long to compile
+
+    def energy() -> float:
+        return float(sum(float(x) for x in parts(s._q, s._v, s._p)))
+
+    s.step(1e-3)  # compiles
+    s.reset()
+    start = energy()
+    apart = drift = spent = 0.0
+    for k in range(round(duration / 1e-3)):
+        begin = time.perf_counter()
+        s.step(1e-3)
+        spent += time.perf_counter() - begin
+        apart = max(apart, float(np.ptp(s._q[rods])))
+        if k % 20 == 19:
+            drift = max(drift, abs(energy() - start))
+    assert abs(s._q[rods[0]] - pi / 2) > 4 * 2 * pi  # more than four turns: eight line-ups
+    return apart, drift, spent / round(duration / 1e-3)
+
+
+def test_rows_of_four_bars_stay_on_their_branch() -> None:
+    found = {loops: parallel_run(loops, 10.0) for loops in (1, 2, 10, 40)}
+    for loops, (apart, drift, _) in found.items():
+        assert apart < 1e-6, f"{loops} loops left their branch"
+        assert drift < (1e-7 if loops <= 10 else 1e-4)
+    # Linear: four times the loops, at most twice what proportional would be on a busy machine.
+    assert found[40][2] < 8 * found[10][2]
+
+
+def test_bricard_moves_with_one_redundant_row() -> None:
+    s = Simulation(mechanisms.bricard())
+    report = s.topology()
+    assert report.mobility == 1
+    assert len(report.redundant) == 1
+    t = s.run(10.0, 1e-3, record=["energy", "loop.residual", "joint.hinge1.position"])
+    assert np.ptp(t["joint.hinge1.position"]) > 0.5
+    assert np.abs(t["energy"] - t["energy"][0]).max() < 1e-4
+    assert t["loop.residual"].max() < 1e-10
+
+
+def test_soak() -> None:
+    """Ten minutes of the platform under random torques at 1 kHz: finite, closed, no growth of memory."""
+    s = Simulation("stewart")
+    random = np.random.default_rng(4)
+    gap = 0.0
+    before = 0
+    for second in range(600):
+        for _ in range(10):
+            s.set_inputs(random.uniform(-30, 30, 3))
+            for _ in range(100):
+                s.step(1e-3)
+        gap = max(gap, float(np.abs(s.closure()[0]).max()))
+        assert np.isfinite(s._q).all() and np.isfinite(s._v).all()
+        if second == 60:
+            gc.collect()
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert gap < 1e-9
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2048  # kilobytes
