@@ -29,10 +29,6 @@ PRINTED_A = np.array([[-0.25, 1.0, -0.8125], [1.1875, 0.5, 0.25], [0.5, -0.6875,
 TOLERANCE = 1e-14
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
-
-
 def study(args: argparse.Namespace, progress: Progress) -> Study:
     problem = example(1, movable=1)
     matrix = np.roll(

@@ -20,6 +20,7 @@ import numpy as np
 from ..cartesian import euler
 from ..cartesian.constraints import exact, virtual_rotation
 from ..cartesian.newton import newton
+from ..errors import CutjointError
 from . import Progress, Study, Verdict
 from .liu import example
 
@@ -112,13 +113,10 @@ WHY_NOT = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--starts", type=int, default=PAPER_STARTS, help="starts per row (10000)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random starts (0)")
-
-
 def study(args: argparse.Namespace, progress: Progress) -> Study:
-    count, seed = args.starts, args.seed
+    count, seed = PAPER_STARTS if args.samples is None else args.samples, args.seed
+    if count < 1:
+        raise CutjointError(f"--samples must be 1 or more, not {count}")
     rows: list[dict[str, Any]] = []
     # NumPy lets go of the interpreter inside its loops, so threads use both cores.
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:

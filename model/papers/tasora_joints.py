@@ -62,10 +62,6 @@ def rank_of(mask: str, random: np.random.Generator) -> tuple[int, float, float]:
     return rank, float(values[-1]), float(np.abs(terms.C).max(initial=0.0))
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random poses (0)")
-
-
 def study(args: argparse.Namespace, progress: Progress) -> Study:
     random = np.random.default_rng(args.seed)
     names = {mask: name for name, mask in TABLE1.items()}
