@@ -12,7 +12,7 @@ from ..compile import Kernel, kernel
 from ..errors import SimulationError
 from ..joints import TYPES
 from ..step import NODES, WEIGHTS
-from . import accelerations, charts, stabilization, traced
+from . import accelerations, charts, huang, stabilization, traced
 
 if TYPE_CHECKING:
     from ..simulation import Simulation
@@ -64,6 +64,7 @@ class Method:
         self.rows = accelerations.independent_rows(self.closure(pose)[1], self.rank)
         self.chosen = chosen_speeds(simulation, coordinates) if chart == "chosen" else None
         self.most_substeps = MOST_SUBSTEPS
+        self.taylor: huang.Taylor | None = None
         self.chart: charts.Chart | None = None
 
     def kernel(self, make: Callable[[Any], ca.Function]) -> Kernel:
@@ -156,11 +157,15 @@ class Method:
 
 def advance(simulation: Simulation, h: float) -> None:
     """One step of a simulation that does not take the traced one."""
-    from . import implicit
+    from . import implicit  # it needs `Method` itself
 
     method, q, v = simulation.method(), simulation._q.copy(), simulation._v.copy()
     if simulation._stepper == "implicit":
         q, v, work = implicit.step(method, q, v, h)
+    elif simulation._stepper == "taylor":
+        if method.taylor is None:
+            method.taylor = huang.Taylor(simulation)
+        q, v, work = method.taylor.step(q, v, h)
     else:
         q, v, work = method.step(q, v, h)
     if not np.isfinite(q.sum() + v.sum() + work):
