@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from cutjoint.model.cartesian import (
     read_problem,
 )
 from cutjoint.model.cartesian.newton import newton
+from cutjoint.model.command import main
 from cutjoint.model.errors import AssemblyError, DescriptionError
 
 X, Y, Z, O = (1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0), (0.0, 0, 0)  # noqa: E741
@@ -233,3 +237,36 @@ def test_problems_built_in_python_are_checked_too():
         Problem("p", (Part("a", move="none"),), {"c": Dot1("ground", "a", X, X)}).solve()
     with pytest.raises(DescriptionError, match="can't read"):
         load_problem("nowhere.yaml")
+
+
+# -- command and manual ----------------------------------------------------------------------
+
+
+def test_the_command_assembles_parts(tmp_path, capsys):
+    path = tmp_path / "lid.yaml"
+    path.write_text(LID)
+    assert main(["assemble", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("lid: ") and "well constrained" in text and "position (0, 0, 0.1)" in text
+    assert main(["assemble", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["problem"] == "lid" and found["rank"] == 7 and found["freedom"] == 0
+    far = "{type: distance, body1: box, body2: lid, point1: [0, 0, 0], point2: [0, 0, 0], distance: 1}"
+    path.write_text(f"{LID}  far: {far}")
+    assert main(["assemble", str(path)]) == 3, "can't be assembled"
+    assert "'hinge' and 'far' exclude one another" in capsys.readouterr().err
+    assert main(["assemble", str(path), "--set", "a=1"]) == 2
+    assert "are for mechanisms" in capsys.readouterr().err
+
+
+def test_the_manual_runs(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).resolve().parents[1] / "docs" / "cartesian.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    codes = re.findall(r"^```python\n(.*?)^```", page, flags=re.M | re.S)
+    (yaml,) = re.findall(r"^```yaml\n(.*?)^```", page, flags=re.M | re.S)
+    assert len(codes) == 3
+    for code in codes:
+        exec(compile(code, "cartesian.md", "exec"), {})
+    Path("lid.yaml").write_text(yaml)
+    assert main(["assemble", "lid.yaml"]) == 0
+    assert "well constrained" in capsys.readouterr().out

@@ -195,6 +195,13 @@ def test_laws_have_exact_derivatives(name):
             assert abs(float(ours[0]) - float(value)) < 1e-10
 
 
+def test_laws_stack_to_vectors():
+    law = laws.stack(laws.constant([1.0, 2.0]), laws.ramp(3.0, name="lift"))
+    assert law.size == 3 and law.name == "lift" and not law.still
+    assert np.array_equal(np.array(law(2.0)), [[1, 2, 6], [0, 0, 3], [0, 0, 0]])
+    assert laws.stack(laws.constant(1.0), laws.constant(2.0)).still
+
+
 def test_places_of_driven_joints_have_exact_derivatives():
     """Turn and slide of every driven joint type: fourth-order differences of the place itself."""
     law, four = laws.sine(0.8, 0.7, 0.3), laws.ramp([0.3, -0.2, 0.5, 0.1], [1.0, 0.2, -0.3, 0.4])

@@ -194,8 +194,8 @@ def virtual_rotation(side: Side, pose: Pose) -> Array:
     total: Any = 0.0
     for part in side.parts:
         w = part.by_v @ pose.A if part.own is None else part.own
-        total = total - 2 * np.cross(w, np.asarray(part.v, float)) @ euler.body_matrix(pose.p)
-    return np.asarray(total)
+        total = total + np.cross(w, np.asarray(part.v, float))  # wᵀṽ' = (w × v')ᵀ
+    return np.asarray(-2 * total @ euler.body_matrix(pose.p))
 
 
 def relative(side: Side, by_origin: Array, by_vector: Callable[[Vector], Array]) -> Array:

@@ -2,7 +2,7 @@
 
 A law is a number or a vector over time. Scalar laws drive joints; laws of three and four numbers
 carry and turn markers of the lock constraint. Laws are built by `constant`, `ramp`, `polynomial`,
-`sine`, `table` and `function`; the helpers below combine their values without losing exactness.
+`sine`, `table`, `function` and `stack`; the helpers below combine values without losing exactness.
 """
 
 from __future__ import annotations
@@ -125,6 +125,17 @@ def function(f: ca.Function, name: str = "") -> Law:
         return value, rate, acceleration
 
     return Law(name, f.size_out(0)[0], evaluate)
+
+
+def stack(*parts: Law) -> Law:
+    """Several laws as one vector, such as three coordinates of a point."""
+    name = ", ".join(dict.fromkeys(part.name for part in parts if not part.still)) or "constant"
+
+    def evaluate(t: float) -> tuple[Any, Any, Any]:
+        x, dx, ddx = (np.concatenate(column) for column in zip(*(part(t) for part in parts), strict=True))
+        return x, dx, ddx
+
+    return Law(name, sum(part.size for part in parts), evaluate, all(part.still for part in parts))
 
 
 def _numbers(value: Any, name: str) -> Array:

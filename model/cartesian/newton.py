@@ -57,7 +57,8 @@ def damped(system: System, start: Array, most: int = 200) -> tuple[Array, Array]
     phi, J = system(q)
     size = np.linalg.norm(phi, axis=-1)
     one = np.eye(q.shape[-1])
-    mu = 1e-3 * (J**2).sum((-1, -2)) / q.shape[-1] + 1e-300
+    scale = (J**2).sum((-1, -2)) / q.shape[-1] + 1e-300
+    mu = 1e-3 * scale
     for _ in range(most):
         H, g = np.swapaxes(J, -1, -2) @ J, np.einsum("nmk,nm->nk", J, phi)
         step = np.linalg.solve(H + mu[:, None, None] * one, g[..., None])[..., 0]
@@ -66,7 +67,7 @@ def damped(system: System, start: Array, most: int = 200) -> tuple[Array, Array]
         better = new_size < size
         q[better] -= step[better]
         phi[better], J[better], size[better] = new_phi[better], new_J[better], new_size[better]
-        mu = np.where(better, mu / 5, mu * 4)
+        mu = np.where(better, np.maximum(mu / 5, 1e-12 * scale), mu * 4)
         if (np.abs(step).max(-1) < 1e-13).all():
             break
     return q, size
