@@ -41,7 +41,7 @@ PLATFORMS = {
 # No -march: an FMU travels. step_fast.c holds the step for newer x86-64 processors beside the plain one.
 FLAGS = ("-std=c11", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-Wall", "-Wno-unused-function")
 # Traced code is long and straight; what is not run in every step is compiled for size of effort.
-SLOW = ("kernels.c", "derivatives.c")
+SLOW = ("kernels.c", "derivatives.c", "adjoint.c")
 GENERATED = (*SLOW, "step.c")
 
 
@@ -94,7 +94,7 @@ def _link_flags(name: str) -> list[str]:
         return ["-s"]
     if "darwin" in name:
         return []
-    return ["-s", "-lm", "-Wl,--build-id=none"]
+    return ["-s", "-lm", "-Wl,--build-id=none", "-Wl,-z,defs"]
 
 
 def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: str, optimize: int) -> str:

@@ -13,7 +13,7 @@
 #define ASSEMBLED 1e-12
 #define OPEN 1e-9
 #define LONGEST 0.5
-#define POOR 0.1    /* a chart is left when its smallest pivot is this share of the best one's */
+#define POOR 0.4    /* a chart is left when its smallest pivot is this share of the best one's */
 #define FAR 1.0     /* a ball is given a new reference beyond this displacement (about 53 degrees) */
 
 static double largest(const double* x, int n)

@@ -69,28 +69,29 @@ def export(
         return planned
     for name in chosen:
         build.compilers(name)  # before long work: is there a compiler?
-    write_zip(path, _contents(planned, fmi, chosen, optimize, picture))
+    write_zip(path, contents(planned, fmi, chosen, optimize, picture))
     return planned
 
 
-def _contents(
+def contents(
     plan: Plan, fmi: int, platforms: Sequence[str], optimize: int, picture: bool
 ) -> dict[str, bytes]:
+    """File name in the FMU -> bytes of a native one."""
     texts = {f"sources/{name}": text for name, text in sources(plan, fmi).items()}
     texts["modelDescription.xml"] = (describe2 if fmi == 2 else describe3).description(plan)
     if fmi == 3:
         texts["sources/buildDescription.xml"] = describe3.build_description(plan)
-    contents, texts["documentation/index.html"] = page.documentation(plan, fmi, picture)
+    result, texts["documentation/index.html"] = page.documentation(plan, fmi, picture)
     token = content_token(texts)
     texts = {name: text.replace(TOKEN, token) for name, text in texts.items()}
-    contents |= {name: text.encode() for name, text in texts.items()}
+    result |= {name: text.encode() for name, text in texts.items()}
     code = {n.removeprefix("sources/"): t for n, t in texts.items() if n.startswith("sources/")}
     for name in platforms:
         where = build.PLATFORMS[name]
         folder = where.folder2 if fmi == 2 else where.folder3
         binary = build.compile_for(name, code, units_to_compile(fmi), optimize)
-        contents[f"binaries/{folder}/{identifier(plan.mechanism.name)}{where.ending}"] = binary
-    return contents
+        result[f"binaries/{folder}/{identifier(plan.mechanism.name)}{where.ending}"] = binary
+    return result
 
 
 def content_token(texts: Mapping[str, str]) -> str:

@@ -27,6 +27,7 @@ static void tangent(cj_instance* s, int with_sigma)
     s->arg[6] = s->seed_d; s->arg[7] = s->seed_v; s->arg[8] = s->seed_u; s->arg[9] = s->seed_p;
     s->res[0] = s->seed_rate; s->res[1] = s->seed_dv; s->res[2] = s->seed_y; s->res[3] = s->seed_q;
     cj_tangent(s->arg, s->res, s->iw, s->w, 0);
+#if RANK > 0
     if (with_sigma) {
         cj_sigma(s);
         s->arg[0] = s->now.q; s->arg[1] = s->now.p; s->arg[2] = s->left; s->arg[3] = s->right;
@@ -34,6 +35,9 @@ static void tangent(cj_instance* s, int with_sigma)
         s->res[0] = &s->seed_sigma;
         cj_sigma_tangent(s->arg, s->res, s->iw, s->w, 0);
     }
+#else
+    (void)with_sigma;
+#endif
 }
 
 static cj_status unknown_known(cj_instance* s, const char* what, unsigned slot)
@@ -109,12 +113,14 @@ cj_status cj_adjoint(cj_instance* s, const unsigned* unknowns, size_t nu, const 
     if (status != CJ_OK) return status;
     for (size_t k = 0; k < nu; ++k) *seed_of_unknown(s, unknowns[k]) += seed[k];
     memset(s->out_p, 0, sizeof s->out_p);
+#if RANK > 0
     if (s->seed_sigma != 0) {
         cj_sigma(s);
         s->arg[0] = s->now.q; s->arg[1] = s->now.p; s->arg[2] = s->left; s->arg[3] = s->right; s->arg[4] = &s->seed_sigma;
         s->res[0] = s->seed_q; s->res[1] = s->out_p;
         cj_sigma_adjoint(s->arg, s->res, s->iw, s->w, 0);
     }
+#endif
     point(s);
     s->arg[6] = s->seed_rate; s->arg[7] = s->seed_dv; s->arg[8] = s->seed_y; s->arg[9] = s->seed_q;
     s->res[0] = s->seed_d; s->res[1] = s->seed_v; s->res[2] = s->seed_u; s->res[3] = s->seed_p;

@@ -78,6 +78,7 @@ class Plan:
     slots: int = 0
     chosen_inputs: tuple[str, ...] = ()
     chosen_outputs: tuple[str, ...] = ()
+    traced: dict[str, dict[str, ca.Function]] = field(default_factory=dict)  # file -> functions, once made
 
     @property
     def freedoms(self) -> int:
@@ -334,7 +335,27 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     eq = plan.simulation._equations
     everything = outputs(eq)[0]
     shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [everything(eq.q, eq.v, eq.u, eq.p)[plan.rows]])
-    values = {
+    make = {
+        "step.c": lambda: {"step": step.runge_kutta(eq)},
+        "kernels.c": lambda: _values(eq, shown),
+        "derivatives.c": lambda: (
+            {"tangent": local.tangent(eq, shown)}
+            | ({"sigma_tangent": local.singular_tangent(eq)} if plan.rank else {})
+        ),
+        "adjoint.c": lambda: (
+            {"adjoint_kernel": local.adjoint(eq, shown)}
+            | ({"sigma_adjoint": local.singular_adjoint(eq)} if plan.rank else {})
+        ),
+    }
+    files = [name for name in make if adjoint or name != "adjoint.c"]
+    for name in files:
+        if name not in plan.traced:
+            plan.traced[name] = make[name]()
+    return {name: [_named(f"cj_{n}", f) for n, f in plan.traced[name].items()] for name in files}
+
+
+def _values(eq: Any, shown: ca.Function) -> dict[str, ca.Function]:
+    return {
         "outputs": shown,
         "dynamics": written.dynamics(eq),
         "closure": written.closure(eq),
@@ -346,15 +367,6 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         "chart_rates": local.chart_rates(eq),
         "start_speed": local.start_speed(eq),
     }
-    derivatives = {"tangent": local.tangent(eq, shown)}
-    if plan.rank:
-        derivatives["sigma_tangent"] = local.singular_tangent(eq)
-    if adjoint:
-        derivatives["adjoint_kernel"] = local.adjoint(eq, shown)
-        if plan.rank:
-            derivatives["sigma_adjoint"] = local.singular_adjoint(eq)
-    files = {"step.c": {"step": step.runge_kutta(eq)}, "kernels.c": values, "derivatives.c": derivatives}
-    return {file: [_named(f"cj_{n}", f) for n, f in group.items()] for file, group in files.items()}
 
 
 def _named(name: str, f: ca.Function) -> ca.Function:

@@ -51,7 +51,7 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
 
 def units_to_compile(fmi: int) -> list[str]:
     names = ("core", "chart", "linear", "numeric", f"fmi{fmi}", "kernels", "derivatives", "step", "step_fast")
-    return [f"{name}.c" for name in names]
+    return [f"{name}.c" for name in (*names, *(("adjoint",) if fmi == 3 else ()))]
 
 
 def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:

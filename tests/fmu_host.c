@@ -1,0 +1,421 @@
+/* A host for FMI 2.0 co-simulation: loads an FMU with dlopen, checks it and times it.
+ *
+ *   fmu_host check LIBRARY GUID INPUTS OUTPUTS
+ *   fmu_host bench LIBRARY GUID INPUTS OUTPUTS STEPS [engine.so engine.txt]
+ *   fmu_host python LIBRARY GUID INPUTS OUTPUTS STEPS LIBPYTHON RESOURCES
+ *   fmu_host save|resume LIBRARY GUID INPUTS OUTPUTS FILE
+ *
+ * INPUTS and OUTPUTS are value references with commas. Prints one `key value` per line; exit code 1
+ * and a line on stderr if a check fails. Inner and communication step are 1 ms, inputs 10.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct {
+    void (*logger)(void*, const char*, int, const char*, const char*, ...);
+    void* (*allocate)(size_t, size_t);
+    void (*release)(void*);
+    void (*finished)(void*, int);
+    void* environment;
+} callbacks;
+
+static struct {
+    void* (*instantiate)(const char*, int, const char*, const char*, const callbacks*, int, int);
+    void (*release)(void*);
+    int (*setup)(void*, int, double, double, int, double);
+    int (*enter)(void*);
+    int (*leave)(void*);
+    int (*reset)(void*);
+    int (*get)(void*, const unsigned*, size_t, double*);
+    int (*set)(void*, const unsigned*, size_t, const double*);
+    int (*step)(void*, double, double, int);
+    int (*save)(void*, void**);
+    int (*restore)(void*, void*);
+    int (*drop)(void*, void**);
+    int (*size)(void*, void*, size_t*);
+    int (*pack)(void*, void*, char*, size_t);
+    int (*unpack)(void*, const char*, size_t, void**);
+} fmi;
+
+static const char *guid, *resources = "";
+static unsigned inputs[64], outputs[512];
+static size_t ni, no;
+static int logged;
+static char last_message[1024];
+static const double H = 1e-3;
+
+static void logger(void* e, const char* name, int status, const char* category, const char* format, ...)
+{
+    (void)e; (void)name; (void)status; (void)category;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(last_message, sizeof last_message, format, list);
+    va_end(list);
+    ++logged;
+}
+
+static const callbacks host = {logger, calloc, free, NULL, NULL};
+
+static void fail(const char* what)
+{
+    fprintf(stderr, "fmu_host: %s (last message: %s)\n", what, last_message);
+    exit(1);
+}
+
+static void need(int right, const char* what) { if (!right) fail(what); }
+
+static void* symbol(void* library, const char* name)
+{
+    void* found = dlsym(library, name);
+    if (!found) fail(name);
+    return found;
+}
+
+static size_t numbers(const char* text, unsigned* out, size_t room)
+{
+    size_t n = 0;
+    char* end;
+    while (*text && *text != '-' && n < room) {
+        out[n++] = (unsigned)strtoul(text, &end, 10);
+        text = *end == ',' ? end + 1 : end;
+    }
+    return n;
+}
+
+static void load(const char* path)
+{
+    void* so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!so) { fprintf(stderr, "fmu_host: %s\n", dlerror()); exit(1); }
+    *(void**)&fmi.instantiate = symbol(so, "fmi2Instantiate");
+    *(void**)&fmi.release = symbol(so, "fmi2FreeInstance");
+    *(void**)&fmi.setup = symbol(so, "fmi2SetupExperiment");
+    *(void**)&fmi.enter = symbol(so, "fmi2EnterInitializationMode");
+    *(void**)&fmi.leave = symbol(so, "fmi2ExitInitializationMode");
+    *(void**)&fmi.reset = symbol(so, "fmi2Reset");
+    *(void**)&fmi.get = symbol(so, "fmi2GetReal");
+    *(void**)&fmi.set = symbol(so, "fmi2SetReal");
+    *(void**)&fmi.step = symbol(so, "fmi2DoStep");
+    *(void**)&fmi.save = symbol(so, "fmi2GetFMUstate");
+    *(void**)&fmi.restore = symbol(so, "fmi2SetFMUstate");
+    *(void**)&fmi.drop = symbol(so, "fmi2FreeFMUstate");
+    *(void**)&fmi.size = symbol(so, "fmi2SerializedFMUstateSize");
+    *(void**)&fmi.pack = symbol(so, "fmi2SerializeFMUstate");
+    *(void**)&fmi.unpack = symbol(so, "fmi2DeSerializeFMUstate");
+}
+
+static void* start(const char* name)
+{
+    void* c = fmi.instantiate(name, 1, guid, resources, &host, 0, 0);
+    need(c != NULL, "no instance");
+    need(fmi.setup(c, 0, 0, 0, 0, 0) == 0 && fmi.enter(c) == 0, "initialization did not begin");
+    double ten[64];
+    for (size_t k = 0; k < ni; ++k) ten[k] = 10;
+    need(fmi.set(c, inputs, ni, ten) == 0 && fmi.leave(c) == 0, "initialization did not end");
+    return c;
+}
+
+static void run(void* c, int from, int steps)
+{
+    for (int n = from; n < from + steps; ++n) need(fmi.step(c, n * H, H, 1) == 0, "a step failed");
+}
+
+static void read_all(void* c, double* y) { need(fmi.get(c, outputs, no, y) == 0, "outputs can't be read"); }
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static long resident(void)
+{
+    long all = 0, here = 0;
+    FILE* f = fopen("/proc/self/statm", "r");
+    if (!f) return 0;
+    if (fscanf(f, "%ld %ld", &all, &here) != 2) here = 0;
+    fclose(f);
+    return here * 4;
+}
+
+/* -- checks ------------------------------------------------------------------------------------- */
+
+static double alone[512];
+
+static void* in_thread(void* number)
+{
+    double y[512];
+    char name[16];
+    snprintf(name, sizeof name, "t%d", *(int*)number);
+    void* c = start(name);
+    run(c, 0, 200);
+    read_all(c, y);
+    fmi.release(c);
+    return memcmp(y, alone, no * sizeof(double)) == 0 ? number : NULL;
+}
+
+static void check_instances(void)
+{
+    double y[512];
+    void *a = start("a"), *b = start("b");
+    for (int n = 0; n < 200; ++n) {
+        run(a, n, 1);
+        if (n % 3 == 0) read_all(b, y);
+        run(b, n, 1);
+    }
+    read_all(a, y);
+    need(memcmp(y, alone, no * sizeof(double)) == 0, "two instances interleaved disturb each other");
+    read_all(b, y);
+    need(memcmp(y, alone, no * sizeof(double)) == 0, "two instances interleaved differ");
+    fmi.release(a);
+    fmi.release(b);
+    pthread_t threads[4];
+    int numbers_[4] = {0, 1, 2, 3};
+    void* same[4];
+    for (int k = 0; k < 4; ++k) pthread_create(threads + k, NULL, in_thread, numbers_ + k);
+    for (int k = 0; k < 4; ++k) pthread_join(threads[k], same + k);
+    for (int k = 0; k < 4; ++k) need(same[k] != NULL, "a thread's instance differs from one that runs alone");
+}
+
+static void check_states(void)
+{
+    double first[512], again[512];
+    void *c = start("s"), *state = NULL, *copy = NULL;
+    run(c, 0, 100);
+    need(fmi.save(c, &state) == 0, "the state can't be saved");
+    run(c, 100, 100);
+    read_all(c, first);
+    need(memcmp(first, alone, no * sizeof(double)) == 0, "saving a state changes the run");
+    need(fmi.restore(c, state) == 0, "the state can't be restored");
+    run(c, 100, 100);
+    read_all(c, again);
+    need(memcmp(first, again, no * sizeof(double)) == 0, "a restored run differs");
+    size_t size = 0;
+    need(fmi.size(c, state, &size) == 0 && size > 0, "no size of a state");
+    char* bytes = malloc(size);
+    need(fmi.pack(c, state, bytes, size) == 0 && fmi.unpack(c, bytes, size, &copy) == 0, "a state can't be serialized");
+    need(fmi.restore(c, copy) == 0, "a serialized state can't be restored");
+    run(c, 100, 100);
+    read_all(c, again);
+    need(memcmp(first, again, no * sizeof(double)) == 0, "a run from a serialized state differs");
+    void* none = NULL;
+    bytes[0] ^= 1;
+    need(fmi.unpack(c, bytes, size, &none) == 3 && !none, "damaged bytes are taken for a state");
+    bytes[0] ^= 1;
+    need(fmi.unpack(c, bytes, size - 1, &none) == 3 && !none, "a cut-off state is taken for a whole one");
+    free(bytes);
+    need(fmi.drop(c, &state) == 0 && !state && fmi.drop(c, &copy) == 0 && fmi.drop(c, &copy) == 0, "states can't be freed");
+    fmi.release(c);
+}
+
+static void refused(int status, const char* what)
+{
+    need(status == 3 && logged > 0 && last_message[0], what);
+    logged = 0;
+    last_message[0] = 0;
+}
+
+static void check_misuse(void)
+{
+    double before[512], after[512], value = 1;
+    const unsigned unknown = 4000000000u;
+    logged = 0;
+    need(!fmi.instantiate("x", 1, "{wrong}", "", &host, 0, 0) && logged == 1, "a wrong GUID is accepted");
+    need(!fmi.instantiate("x", 1, NULL, NULL, NULL, 0, 0), "no GUID and no callbacks are accepted");
+    void* c = fmi.instantiate("x", 1, guid, "file:///no/such/folder", &host, 0, 0);
+    need(c != NULL, "missing resources stop an FMU that needs none");
+    logged = 0;
+    refused(fmi.step(c, 0, H, 1), "a step before initialization is taken");
+    fmi.release(c);
+    c = start("m");
+    run(c, 0, 10);
+    read_all(c, before);
+    logged = 0;
+    refused(fmi.set(c, &unknown, 1, &value), "an unknown reference is set");
+    refused(fmi.get(c, &unknown, 1, &value), "an unknown reference is read");
+    refused(fmi.step(c, 0.01, -H, 1), "a negative step is taken");
+    refused(fmi.step(c, 0.01, NAN, 1), "a step of NaN is taken");
+    refused(fmi.step(c, 7, H, 1), "a step from another time is taken");
+    for (int k = 0; ni && k < 3; ++k) {
+        const double bad[] = {NAN, INFINITY, -INFINITY};
+        refused(fmi.set(c, inputs, 1, bad + k), "a bad input is taken");
+    }
+    if (ni) {
+        value = 1e300;
+        need(fmi.set(c, inputs, 1, &value) == 0, "a huge input is finite");
+        need(fmi.step(c, 0.01, H, 1) == 2 && logged, "an overflow is not told as discard");
+        value = 10;
+        need(fmi.set(c, inputs, 1, &value) == 0, "an input can't be set");
+    }
+    read_all(c, after);
+    need(memcmp(before, after, no * sizeof(double)) == 0, "misuse changes the state");
+    run(c, 10, 190);
+    read_all(c, after);
+    need(memcmp(alone, after, no * sizeof(double)) == 0, "a run after misuse differs");
+    need(fmi.step(NULL, 0, H, 1) == 3 && fmi.get(NULL, &unknown, 1, &value) == 3, "no instance is not noticed");
+    fmi.release(c);
+    fmi.release(NULL);
+}
+
+static void check(void)
+{
+    void* c = start("alone");
+    run(c, 0, 200);
+    read_all(c, alone);
+    need(fmi.reset(c) == 0 && fmi.setup(c, 0, 0, 0, 0, 0) == 0 && fmi.enter(c) == 0, "no reset");
+    fmi.release(c);
+    check_instances();
+    check_states();
+    check_misuse();
+    printf("checks passed\n");
+}
+
+/* -- time ----------------------------------------------------------------------------------------- */
+
+static int ascending(const void* a, const void* b)
+{
+    const double x = *(const double*)a, y = *(const double*)b;
+    return (x > y) - (x < y);
+}
+
+static void bench(long steps)
+{
+    double* took = malloc((size_t)steps * sizeof *took);
+    void* c = start("bench");
+    for (long n = 0; n < steps; ++n) took[n] = 0; /* have the pages before memory is measured */
+    run(c, 0, 1000);
+    const long before = resident();
+    const double begin = seconds();
+    for (long n = 0; n < steps; ++n) {
+        const double t = seconds();
+        if (fmi.step(c, (double)(n + 1000) * H, H, 1) != 0) fail("a step failed");
+        took[n] = seconds() - t;
+    }
+    const double total = seconds() - begin;
+    const long after = resident();
+    double y[512];
+    read_all(c, y);
+    for (size_t k = 0; k < no; ++k) need(isfinite(y[k]), "an output is not finite");
+    qsort(took, (size_t)steps, sizeof *took, ascending);
+    printf("steps %ld\nmean_us %.4f\nmedian_us %.4f\np99_us %.4f\np999_us %.4f\nworst_us %.4f\n", steps, 1e6 * total / (double)steps,
+           1e6 * took[steps / 2], 1e6 * took[(long)(0.99 * (double)steps)], 1e6 * took[(long)(0.999 * (double)steps)], 1e6 * took[steps - 1]);
+    printf("real_time_factor %.1f\nmemory_before_kb %ld\nmemory_after_kb %ld\n", (double)steps * H / total, before, after);
+    free(took);
+    fmi.release(c);
+}
+
+/* The engine's own compiled step beside the FMU's, in turns, so that both see the same machine. */
+static void beside_engine(const char* kernel, const char* numbers_)
+{
+    void* so = dlopen(kernel, RTLD_NOW | RTLD_LOCAL);
+    FILE* f = fopen(numbers_, "r");
+    need(so && f, "no engine to compare with");
+    int (*step)(const double**, double**, long long*, double*, int);
+    int (*work)(long long*, long long*, long long*, long long*);
+    *(void**)&step = symbol(so, "step");
+    *(void**)&work = symbol(so, "step_work");
+    int size[4]; /* q v u p */
+    need(fscanf(f, "%d %d %d %d", size, size + 1, size + 2, size + 3) == 4, "bad numbers");
+    double value[5][256] = {{0}}, next[3][256], h = H;
+    for (int k = 0; k < 4; ++k)
+        for (int i = 0; i < size[k]; ++i) need(fscanf(f, "%lf", value[k < 2 ? k : k + 1] + i) == 1, "bad numbers");
+    fclose(f);
+    long long sizes[4];
+    work(sizes, sizes + 1, sizes + 2, sizes + 3);
+    const double** arg = calloc((size_t)sizes[0], sizeof *arg);
+    double** res = calloc((size_t)sizes[1], sizeof *res);
+    long long* iw = calloc((size_t)sizes[2] + 1, sizeof *iw);
+    double* w = calloc((size_t)sizes[3] + 1, sizeof *w);
+    enum { BLOCKS = 41, LENGTH = 1000 };
+    double mine[BLOCKS], theirs[BLOCKS];
+    void* c = start("beside");
+    for (int block = 0; block < BLOCKS; ++block) {
+        double t = seconds();
+        run(c, block * LENGTH, LENGTH);
+        mine[block] = seconds() - t;
+        t = seconds();
+        for (int n = 0; n < LENGTH; ++n) {
+            for (int k = 0; k < 5; ++k) arg[k] = value[k];
+            arg[5] = &h;
+            for (int k = 0; k < 3; ++k) res[k] = next[k];
+            step(arg, res, iw, w, 0);
+            memcpy(value[0], next[0], (size_t)size[0] * sizeof(double));
+            memcpy(value[1], next[1], (size_t)size[1] * sizeof(double));
+            value[2][0] = next[2][0];
+        }
+        theirs[block] = seconds() - t;
+    }
+    qsort(mine, BLOCKS, sizeof *mine, ascending);
+    qsort(theirs, BLOCKS, sizeof *theirs, ascending);
+    printf("fmu_us %.4f\nengine_us %.4f\n", 1e6 * mine[BLOCKS / 4] / LENGTH, 1e6 * theirs[BLOCKS / 4] / LENGTH);
+    fmi.release(c);
+    free(arg); free(res); free(iw); free(w);
+}
+
+/* -- a state in a file, read by another process --------------------------------------------------------- */
+
+static void print_outputs(void* c)
+{
+    double y[512];
+    read_all(c, y);
+    for (size_t k = 0; k < no; ++k) printf("%a\n", y[k]);
+}
+
+static void save(const char* path)
+{
+    void *c = start("one"), *state = NULL;
+    size_t size;
+    run(c, 0, 100);
+    need(fmi.save(c, &state) == 0 && fmi.size(c, state, &size) == 0, "no state");
+    char* bytes = malloc(size);
+    need(fmi.pack(c, state, bytes, size) == 0, "no bytes");
+    FILE* f = fopen(path, "wb");
+    need(f && fwrite(bytes, 1, size, f) == size && fclose(f) == 0, "the file can't be written");
+    free(bytes);
+    run(c, 100, 100);
+    print_outputs(c);
+    fmi.drop(c, &state);
+    fmi.release(c);
+}
+
+static void resume(const char* path)
+{
+    void *c = start("other"), *state = NULL;
+    static char bytes[1 << 20];
+    FILE* f = fopen(path, "rb");
+    need(f != NULL, "the file can't be read");
+    const size_t size = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    need(fmi.unpack(c, bytes, size, &state) == 0 && fmi.restore(c, state) == 0, "the state can't be restored");
+    run(c, 100, 100);
+    print_outputs(c);
+    fmi.drop(c, &state);
+    fmi.release(c);
+}
+
+int main(int n, char** word)
+{
+    if (n < 6) fail("too few arguments");
+    const char* what = word[1];
+    if (strcmp(what, "python") == 0) {
+        need(n == 9 && dlopen(word[7], RTLD_NOW | RTLD_GLOBAL), "libpython can't be loaded");
+        resources = word[8];
+    }
+    guid = word[3];
+    ni = numbers(word[4], inputs, 64);
+    no = numbers(word[5], outputs, 512);
+    load(word[2]);
+    if (strcmp(what, "check") == 0) check();
+    else if (strcmp(what, "save") == 0 && n == 7) save(word[6]);
+    else if (strcmp(what, "resume") == 0 && n == 7) resume(word[6]);
+    else if (n >= 7) bench(atol(word[6]));
+    if (strcmp(what, "bench") == 0 && n == 9) beside_engine(word[7], word[8]);
+    return 0;
+}

@@ -1,0 +1,166 @@
+"""What the tests of FMUs share: exports made once, instances, a host program."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cutjoint.fmu import build
+from cutjoint.fmu.export import contents, write_zip
+from cutjoint.fmu.plan import Plan, plan
+from cutjoint.model import CutjointError, Simulation, load
+from fmpy import extract, read_model_description
+from fmpy.fmi2 import FMU2Model, FMU2Slave
+from fmpy.fmi3 import FMU3Model, FMU3Slave
+
+HERE = Path(__file__).parent
+SOME = ("joint.*.position", "joint.*.velocity", "energy", "loop.residual", "singularity.distance")
+
+
+@functools.cache
+def folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="cutjoint-test-fmu-"))
+
+
+@functools.cache
+def planned(name: str, **options: Any) -> Plan:
+    return plan(load(name), **({"outputs": SOME} | options))
+
+
+@functools.cache
+def exported(
+    name: str, fmi: int = 2, optimize: int = 0, platforms: tuple[str, ...] = (), **options: Any
+) -> Path:
+    """An FMU of an example, made once for this process; compiled without care for speed."""
+    path = folder() / f"{name}-{fmi}-{optimize}-{len(list(folder().iterdir()))}.fmu"
+    made = contents(planned(name, **options), fmi, build.check_platforms(platforms), optimize, False)
+    write_zip(path, made)
+    return path
+
+
+@contextmanager
+def instance(path: Path, exchange: bool = False, log: Any = None) -> Iterator[Any]:
+    """An instance of FMPy's that has not been initialized, with `description` and `refs` on it."""
+    description = read_model_description(str(path))
+    is3 = description.fmiVersion.startswith("3")
+    kind = {(0, 0): FMU2Slave, (0, 1): FMU2Model, (1, 0): FMU3Slave, (1, 1): FMU3Model}[is3, exchange]
+    unzipped = extract(str(path))
+    fmu = kind(
+        guid=description.guid,
+        unzipDirectory=unzipped,
+        modelIdentifier=description.coSimulation.modelIdentifier,
+        instanceName="test",
+    )
+    callbacks = {}
+    if log is not None and not is3:
+        callbacks = {"callbacks": two_callbacks(log)}
+    fmu.instantiate(**callbacks)
+    fmu.description, fmu.is3 = description, is3
+    fmu.refs = {v.name: v.valueReference for v in description.modelVariables}
+    fmu.sizes = {v.name: size(v) for v in description.modelVariables}
+    try:
+        yield fmu
+    finally:
+        fmu.freeInstance()
+        shutil.rmtree(unzipped, ignore_errors=True)
+
+
+def size(variable: Any) -> int:
+    return int(np.prod([int(d.start) for d in variable.dimensions], dtype=int)) if variable.dimensions else 1
+
+
+def two_callbacks(log: Any) -> Any:
+    from fmpy.fmi2 import fmi2CallbackFunctions, fmi2CallbackLoggerTYPE
+
+    callbacks = fmi2CallbackFunctions()
+    callbacks.logger = fmi2CallbackLoggerTYPE(
+        lambda env, name, status, category, message: log.append((status, category.decode(), message.decode()))
+    )
+    return callbacks
+
+
+def initialize(fmu: Any, values: dict[str, Any] | None = None) -> None:
+    if fmu.is3:
+        fmu.enterInitializationMode(startTime=0.0)
+    else:
+        fmu.setupExperiment(startTime=0.0)
+        fmu.enterInitializationMode()
+    put(fmu, values or {})
+    fmu.exitInitializationMode()
+
+
+def put(fmu: Any, values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        numbers = np.atleast_1d(value).tolist()
+        (fmu.setFloat64 if fmu.is3 else fmu.setReal)([fmu.refs[name]], numbers)
+
+
+def get(fmu: Any, names: list[str]) -> np.ndarray:
+    references = [fmu.refs[name] for name in names]
+    if fmu.is3:
+        return np.array(fmu.getFloat64(references, sum(fmu.sizes[name] for name in names)))
+    return np.array(fmu.getReal(references))
+
+
+def names(fmu: Any, causality: str) -> list[str]:
+    return [v.name for v in fmu.description.modelVariables if v.causality == causality]
+
+
+def values_by_name(simulation: Simulation, wanted: list[str]) -> np.ndarray:
+    """The engine's outputs under an FMU's names, elements one after another."""
+    found = simulation.outputs()
+    parts = []
+    for name in wanted:
+        stem, _, index = name.rstrip("]").partition("[")
+        value = np.atleast_1d(found[stem])
+        parts.append(value[[int(index) - 1]] if index else value)
+    return np.concatenate(parts)
+
+
+def some_inputs(name: str) -> list[float]:
+    """Inputs that nearly hold a mechanism at its start, where there are any, so that it moves gently."""
+    simulation = Simulation(name, compile=False)
+    try:
+        held = simulation.inverse_dynamics()
+    except CutjointError:
+        held = np.zeros(len(simulation.inputs))
+    return [float(x) * 1.01 + 0.05 * (k + 1) for k, x in enumerate(held)]
+
+
+@functools.cache
+def host() -> Path:
+    """The host program, compiled once; raises if there is no compiler."""
+    target = folder() / "fmu_host"
+    command = ["cc", "-O2", "-o", target, HERE / "fmu_host.c", "-ldl", "-lpthread"]
+    subprocess.run(command, check=True)
+    return target
+
+
+def host_words(path: Path, unzipped: str) -> list[str]:
+    """Library, GUID, inputs and outputs of an FMI 2.0 FMU as the host takes them."""
+    description = read_model_description(str(path))
+    references = {
+        kind: ",".join(str(v.valueReference) for v in description.modelVariables if v.causality == kind)
+        or "-"
+        for kind in ("input", "output")
+    }
+    (library,) = Path(unzipped, "binaries", "linux64").glob("*.so")
+    return [str(library), description.guid, references["input"], references["output"]]
+
+
+def run_host(*words: Any, **options: Any) -> dict[str, float]:
+    """What the host printed, as numbers by name."""
+    done = subprocess.run(
+        [host(), *map(str, words)], capture_output=True, text=True, timeout=300, check=False, **options
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return {
+        k: float(v) for k, v in (line.split() for line in done.stdout.splitlines() if "passed" not in line)
+    }
