@@ -108,7 +108,7 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
     S = [subspace(link, model.mechanism.joint(link.joint)) for link in tree.links]
     a, b = [], []
     for i, link in enumerate(tree.links):
-        a.append(-ad(ca.densify(S[i] @ v[link.v]), move.V[i]))
+        a.append(-ad(ca.densify(S[i] @ v[link.v, :]), move.V[i]))
         momentum = ca.SX.zeros(6, 1) if bare[i] is None else times(bare[i], move.V[i])
         force = -ad_dual(move.V[i], momentum)
         b.append(force - outside[i] if i in outside else force)

@@ -170,12 +170,12 @@ def motion(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> M
     world = ca.vertcat(ca.SX.zeros(3, 1), -vector(model.mechanism.gravity))
     for link, fi in zip(model.tree.links, f, strict=True):
         S = subspace(link, model.mechanism.joint(link.joint))
-        Sv = ca.densify(S @ v[link.v])
+        Sv = ca.densify(S @ v[link.v, :])
         root = link.parent < 0
         Vi = Sv if root else to_child(fi, V[link.parent]) + Sv
         dVi = to_child(fi, world if root else dV[link.parent]) - ad(Sv, Vi)
         if dv is not None:
-            dVi += ca.densify(S @ dv[link.v])
+            dVi += ca.densify(S @ dv[link.v, :])
         V.append(Vi)
         dV.append(dVi)
     return Motion(f, X, V, dV)
