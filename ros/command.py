@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 from ..model import CutjointError, load
-from ..model.command_common import add_gravity, number, read_gravity
-from .settings import MODES
+from ..model.command_common import add_gravity, check_name, number, read_gravity
+from .settings import BY_NAME, MODES
 
 HELP = "Run a mechanism as a ROS 2 node until Ctrl-C: joint states out, torques in."
 EXAMPLE = """
@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
             raise CutjointError("say which mechanism: 'cutjoint node NAME --urdf'")
         print(urdf(load(args.mechanism)), end="")
         return 0
+    values = _values(args)
     try:
         import rclpy  # noqa: F401
     except ImportError as problem:
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         ) from problem
     from .run import run as run_node
 
-    return run_node(_values(args), ["--ros-args", *args.ros_args] if args.ros_args else [])
+    return run_node(values, ["--ros-args", *args.ros_args] if args.ros_args else [])
 
 
 def _values(args: argparse.Namespace) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not equals:
             raise CutjointError(f"--param takes NAME=VALUE, not '{pair}'")
-        values[name] = _value(text)
+        values[check_name(name, [*BY_NAME, "use_sim_time"], "--param", "parameter")] = _value(text)
     for name in ("mechanism", "mode"):
         if getattr(args, name):
             values[name] = getattr(args, name)

@@ -18,6 +18,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
+from ..model import CutjointError
 from .node import MechanismNode
 from .settings import REAL_TIME
 
@@ -34,7 +35,10 @@ def run(values: dict[str, Any], ros_arguments: Sequence[str]) -> int:
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, ask_to_stop)
     # rclpy's own handlers would shut the context down under our feet.
-    rclpy.init(args=["cutjoint", *ros_arguments], signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        rclpy.init(args=["cutjoint", *ros_arguments], signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as problem:  # rclpy's own error types are private
+        raise CutjointError(f"--ros-args: {str(problem).partition(', at ')[0]}") from problem
     node: MechanismNode | None = None
     try:
         node = MechanismNode(overrides=[Parameter(name, value=value) for name, value in values.items()])

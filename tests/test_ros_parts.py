@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cutjoint.model import CutjointError, Simulation
+from cutjoint.model.command import main
 from cutjoint.ros.commands import Commands, Refused
 from cutjoint.ros.follow import Follower, Point
 from cutjoint.ros.jitter import Jitter
@@ -272,3 +273,20 @@ def test_settings_accept_what_users_write() -> None:
     assert settings.start == {"a": [1.0], "b": [1.0, 2.0]}
     assert Settings.read({"mechanism": "arm", "gravity": 0}).gravity == 0.0
     assert all(s.about for s in SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "words, reason",
+    [
+        (["--param", "rat=5"], "there is no parameter 'rat'; did you mean 'rate'"),
+        (["--param", "rate"], "--param takes NAME=VALUE"),
+        (["--rate", "quick"], "--rate: 'quick' is not a number"),
+        (["--gravity", "1,2"], "--gravity takes one number or three"),
+        (["--urdf"], "say which mechanism"),
+    ],
+)
+def test_the_command_line_says_what_is_wrong(
+    words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["node", *words]) == 2
+    assert reason in capsys.readouterr().err
