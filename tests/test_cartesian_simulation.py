@@ -261,3 +261,9 @@ def test_names_are_checked():
         CartesianSimulation("fourbar").run(0.1, record=["body.crank.colour"])
     with pytest.raises(SimulationError, match="takes finite values for its inputs"):
         CartesianSimulation("fourbar").set_inputs({"crank": float("nan")})
+
+
+def test_a_body_without_inertia_that_can_spin_is_refused():
+    ball = Mechanism("ball", (Body("bead", 1.0, (0.1, 0, 0)),), (Joint("j", "spherical", "ground", "bead"),))
+    with pytest.raises((SimulationError, AssemblyError), match="inertia"):
+        CartesianSimulation(ball).run(0.1)

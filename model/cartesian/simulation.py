@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import DOP853
-from scipy.linalg.lapack import dgetrf, dgetrs
 
 from ..compile import kernel
 from ..description import Mechanism
@@ -17,6 +16,7 @@ from ..errors import AssemblyError, SimulationError
 from ..reader import load
 from ..simulation import Simulation
 from ..trajectory import Trajectory
+from .augmented import augmented, multipliers
 from .drives import Laws
 from .laws import Law
 from .lock import Lock
@@ -24,8 +24,6 @@ from .system import System, system
 
 Array = np.ndarray
 TOLERANCE = 1e-12  # largest residual of an assembled pose, metres or radians
-SOFTNESS = 1e-10  # relative weight of the proximal term, as in the engine's `solve`
-SWEEPS = 3
 
 
 class CartesianSimulation:
@@ -85,7 +83,13 @@ class CartesianSimulation:
         """q̈ and λ of system (27) with Baumgarte's terms."""
         M, f, C, Cq, Ct, Qc = self._terms(t, q, dq)
         alpha, beta = self.baumgarte
-        return _solve(M, Cq, f, Qc - 2 * alpha * (Cq @ dq + Ct) - beta**2 * C)
+        ddq, lam = augmented(M, Cq, f, Qc - 2 * alpha * (Cq @ dq + Ct) - beta**2 * C)
+        if not np.isfinite(ddq).all():
+            raise SimulationError(
+                f"the accelerations of '{self.mechanism.name}' are not finite at t = {t:g} s; give every "
+                "body that can move freely a mass and an inertia"
+            )
+        return ddq, lam
 
     def run(
         self,
@@ -215,7 +219,7 @@ class CartesianSimulation:
     def _onto_velocities(self, t: float, q: Array, dq: Array) -> Array:
         """The nearest rates, in the mass metric, with C_q q̇ = −C_t (24)."""
         M, _, _, Cq, Ct, _ = self._terms(t, q, dq)
-        return dq + _solve(M, Cq, np.zeros(len(q)), -(Cq @ dq + Ct))[0]
+        return dq + augmented(M, Cq, np.zeros(len(q)), -(Cq @ dq + Ct))[0]
 
     def _follow(self, t: float) -> None:
         """Go to time t along the laws, in shorter steps where Newton's method would lose the branch."""
@@ -250,13 +254,13 @@ class CartesianSimulation:
         """q̈ that the laws ask for, and the λ they take."""
         M, f, _, Cq, _, Qc = self._terms(self.time, self.q, self.dq)
         ddq = np.linalg.lstsq(Cq, Qc, rcond=1e-9)[0]
-        return ddq, _least(M, Cq, f, ddq)
+        return ddq, multipliers(M, Cq, f, ddq)
 
     def _solved(self) -> tuple[Array, Array]:
         """q̈ of (27), and λ; of redundant rows the λ of least norm to the last digit, since it is shown."""
         ddq, _ = self.accelerations(self.time, self.q, self.dq)
         M, f, _, Cq, _, _ = self._terms(self.time, self.q, self.dq)
-        return ddq, _least(M, Cq, f, ddq)
+        return ddq, multipliers(M, Cq, f, ddq)
 
     def _unit(self, x: Array) -> Array:
         """Euler parameters at length one, their rates tangent."""
@@ -295,29 +299,3 @@ def _named(laws: Laws, joint: str) -> Laws:
     if isinstance(laws, Law):
         return laws.named(f"{laws.name} of joint {joint}")
     return [None if law is None else law.named(f"{law.name} of joint {joint}") for law in laws]
-
-
-def _least(M: Array, Cq: Array, f: Array, ddq: Array) -> Array:
-    """λ of C_qᵀλ = f − M q̈ with the least norm."""
-    lam: Array = np.linalg.lstsq(Cq.T, f - M @ ddq, rcond=1e-9)[0]
-    return lam
-
-
-def _solve(M: Array, Cq: Array, f: Array, c: Array) -> tuple[Array, Array]:
-    """a and λ of M a + C_qᵀλ = f, C_q a = c, for any rank of C_q.
-
-    M is singular along the Euler parameters themselves and for bodies without inertia, so the whole
-    matrix is factorized, with −μ in its corner and λ carried over a few times (proximal multipliers).
-    """
-    n, m = len(f), len(c)
-    mu = SOFTNESS * (Cq**2).sum() / max(m, 1) * n / np.trace(M)
-    K = np.zeros((n + m, n + m))
-    K[:n, :n], K[:n, n:], K[n:, :n] = M, Cq.T, Cq
-    K[range(n, n + m), range(n, n + m)] = -mu
-    lu, pivots, _ = dgetrf(K, overwrite_a=True)
-    lam = np.zeros(m)
-    a = np.zeros(n)
-    for _ in range(SWEEPS):
-        x, _ = dgetrs(lu, pivots, np.concatenate([f, c - mu * lam]))
-        a, lam = x[:n], x[n:]
-    return a, lam

@@ -22,31 +22,14 @@ import casadi as ca
 from ..description import GROUND, Joint, Mechanism
 from ..dynamics import joint_wrenches, mass_matrix, onto_joints
 from ..equations import Equations, Forces
-from ..errors import DescriptionError
-from ..forces import applied, cut_coordinates, cut_speeds, cut_wrenches
-from ..joints import TYPES
+from ..forces import applied, cut_speeds
 from ..kinematics import Model, motion
 from ..loops import Loop, jacobian, loops, velocity_terms
-from ..spatial import rotation
 from ..topology import span
 from .drives import LOCKED, Laws, driven_lock, joint_lock
-from .lock import ALL, Lock, Marker, Moved, local_matrix
-from .lock import function as lock_function
-
-
-@dataclass(frozen=True)
-class Group:
-    """The rows of one joint or lock, between `body1` (child) and `body2` (parent).
-
-    `point` is where its reaction is taken, in world axes; None for rows that are no joint.
-    """
-
-    name: str
-    body1: str
-    body2: str
-    where: slice
-    names: tuple[str, ...]
-    point: Any = None
+from .lock import Lock, Marker, Moved, local_matrix
+from .readings import bodies, joints, reactions
+from .rows import Group, Rows
 
 
 @dataclass(frozen=True)
@@ -87,7 +70,7 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
     eq = Equations(model, q, N @ dq, u, ca.SX(0, 1), ())
     engine = _engine(eq)
 
-    build = _Rows(at, q, dq)
+    build = Rows(at, q, dq)
     for joint in mechanism.joints:
         if joint.name in drives:
             build.add_lock(driven_lock(joint, drives[joint.name]))
@@ -113,9 +96,8 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
         names,
     )
     ddq, lam = ca.SX.sym("ddq", q.numel()), ca.SX.sym("lam", C.numel())
-    entries = _bodies(mechanism, at, q, dq, ddq)
-    entries += _joints(eq, engine)
-    entries += _reactions(build, engine, rotors, Cq, ddq, lam, drives)
+    entries = bodies(mechanism, at, q, dq, ddq) + joints(eq, engine)
+    entries += reactions(build, engine, rotors.torques(ddq), Cq, lam, drives)
     variables, place = [], 0
     for name, value in entries:
         variables.append((name, slice(place, place + value.numel())))
@@ -141,85 +123,13 @@ def _engine(eq: Equations) -> Forces:
     return Forces(move, ends, act, M, G, act.tau - h, -velocity_terms(closed))
 
 
-class _Rows:
-    """Collects constraint rows: C, C_q, C_t, Q_c, and which rows belong to whom."""
-
-    def __init__(self, at: dict[str, slice], q: Any, dq: Any):
-        self.at, self.q, self.dq = at, q, dq
-        self.parts: tuple[list[Any], ...] = ([], [], [], [])
-        self.groups: list[Group] = []
-        self.laws: list[Any] = []
-        self.moving: list[Marker | Moved] = []
-        self.count = 0
-
-    def _append(
-        self, group: str, ends: tuple[str, str], point: Any, names: Sequence[str], *values: Any
-    ) -> None:
-        if point is not None and group in {g.name for g in self.groups}:
-            raise DescriptionError(f"two joints or locks are named '{group}'; rename one")
-        for part, value in zip(self.parts, values, strict=True):
-            part.append(value)
-        where = slice(self.count, self.count + len(names))
-        labels = tuple(f"{group}: {name}" for name in names)
-        self.groups.append(Group(group, *ends, where, labels, point))
-        self.count = where.stop
-
-    def _body(self, name: str) -> tuple[Any, Any]:
-        if name == GROUND:
-            return ca.SX([0, 0, 0, 1, 0, 0, 0]), ca.SX(7, 1)
-        if name not in self.at:
-            raise DescriptionError(f"a lock names the body '{name}'; known: {', '.join(self.at)}")
-        return self.q[self.at[name]], self.dq[self.at[name]]
-
-    def _place(self, place: Marker | Moved) -> Any:
-        """A marker's columns: numbers if it never moves, else symbols to be filled at every time."""
-        if place.still:
-            return ca.sparsify(ca.SX(ca.DM(place.columns(0.0))))
-        self.moving.append(place)
-        self.laws.append(ca.SX.sym(f"law{len(self.laws)}", 7, 3))
-        return self.laws[-1]
-
-    def add_lock(self, lock: Lock) -> None:
-        (q1, dq1), (q2, dq2) = self._body(lock.body1), self._body(lock.body2)
-        P, S, wanted = (self._place(m) for m in (lock.P, lock.S, lock.wanted))
-        full = lock_function()(q1, dq1, q2, dq2, P, S, wanted)
-        C, Cq, Ct, Qc = (ca.sparsify(part[lock.kept, :]) for part in full)
-        wide = ca.SX(len(lock.kept), self.q.numel())
-        for body, columns in ((lock.body1, Cq[:, :7]), (lock.body2, Cq[:, 7:])):
-            if body != GROUND:
-                wide[:, self.at[body]] += columns
-        point = q1[:3] + rotation(q1[3:]) @ P[:3, 0]
-        names = [c for c in ALL if c in lock.mask]
-        self._append(lock.name, (lock.body1, lock.body2), point, names, C, wide, Ct, Qc)
-
-    def add_engine(self, joint: Joint, engine: Forces, N: Any) -> None:
-        before = 0
-        for loop in engine.closed:
-            rows = slice(before, before + len(loop.rows))
-            before = rows.stop
-            if loop.joint.name == joint.name:
-                C = ca.vertcat(*(row.residual for row in loop.rows))
-                names = [n for lock in TYPES[joint.type].locks for n in lock.names()]
-                Cq, Qc = engine.G[rows, :] @ N, engine.gamma[rows]
-                ends = (joint.child, joint.parent)
-                self._append(joint.name, ends, loop.ends.rj, names, C, Cq, ca.SX(len(names), 1), Qc)
-
-    def add_unit_length(self) -> None:
-        for body, where in self.at.items():
-            p, dp = self.q[where][3:], self.dq[where][3:]
-            Cq = ca.SX(1, self.q.numel())
-            Cq[0, where.start + 3 : where.stop] = 2 * p.T
-            values = (ca.sumsqr(p) - 1, Cq, ca.SX(1, 1), -2 * ca.sumsqr(dp))
-            self._append(body, (body, body), None, ["length of Euler parameters"], *values)
-
-
 class _Rotors:
     """Rotor inertia J of a joint: J s̈ on its speeds s, with ṡ = R q̈ + (what speeds alone give)."""
 
     def __init__(self, mechanism: Mechanism, engine: Forces, q: Any, dq: Any):
         n = q.numel()
         self.mass, self.force = ca.SX(n, n), ca.SX.zeros(n, 1)
-        self.torque: dict[str, tuple[Any, Any, Any]] = {}  # joint -> J, R, bias
+        self.joints: dict[str, tuple[Any, Any, Any]] = {}  # J, R, bias
         for loop in engine.closed:
             values = mechanism.joint(loop.joint.name).armature
             if not any(values):
@@ -229,90 +139,8 @@ class _Rotors:
             R, bias = ca.jacobian(speeds, dq), ca.jtimes(speeds, q, dq)
             self.mass += R.T @ J @ R
             self.force -= R.T @ J @ bias
-            self.torque[loop.joint.name] = (J, R, bias)
+            self.joints[loop.joint.name] = (J, R, bias)
 
-
-Entries = list[tuple[str, Any]]
-
-
-def _bodies(mechanism: Mechanism, at: dict[str, slice], q: Any, dq: Any, ddq: Any) -> Entries:
-    result: Entries = []
-    for body in mechanism.bodies:
-        x, dx, ddx = q[at[body.name]], dq[at[body.name]], ddq[at[body.name]]
-        A, G = rotation(x[3:]), local_matrix(x[3:])
-        name = f"body.{body.name}"
-        result += [
-            (f"{name}.position", x[:3]),
-            (f"{name}.orientation", x[3:]),
-            (f"{name}.velocity", dx[:3]),
-            (f"{name}.angular_velocity", A @ G @ dx[3:]),
-            (f"{name}.acceleration", ddx[:3]),
-            (f"{name}.angular_acceleration", A @ G @ ddx[3:]),
-        ]
-    return result
-
-
-def _joints(eq: Equations, engine: Forces) -> Entries:
-    """Coordinates and speeds of all joints, angles within ±π."""
-    result: Entries = []
-    for loop in engine.closed:
-        if TYPES[loop.joint.type].moves:
-            position, velocity = cut_coordinates(eq.model, loop, eq.q)
-            name = f"joint.{loop.joint.name}"
-            result += [(f"{name}.position", position), (f"{name}.velocity", velocity)]
-    return result
-
-
-def _reactions(
-    build: _Rows,
-    engine: Forces,
-    rotors: _Rotors,
-    Cq: Any,
-    ddq: Any,
-    lam: Any,
-    drives: Mapping[str, Laws],
-) -> Entries:
-    """What the parent exerts on the child, as the engine's outputs have it; and what drives exert.
-
-    −C_qᵀλ on a body's coordinates is a force and, by m' = ½ G Q_p, a moment about its origin.
-    """
-    found = {loop.joint.name: loop for loop in engine.closed}
-    result: Entries = []
-    for group in build.groups:
-        if group.point is None:
-            continue
-        body, sign = (group.body1, 1) if group.body1 != GROUND else (group.body2, -1)
-        where = build.at[body]
-        x = build.q[where]
-        Q = -(Cq[group.where, where].T @ lam[group.where])
-        force = sign * Q[:3]
-        moment = sign * rotation(x[3:]) @ (0.25 * local_matrix(x[3:]) @ Q[3:])
-        moment += ca.cross(x[:3] - group.point, force)
-        if group.name in found:
-            loop = found[group.name]
-            if group.name in drives:
-                result.append((f"drive.{group.name}", _along_moves(loop, force, moment)))
-            own = engine.applied.at_cuts.get(group.name)
-            if group.name in rotors.torque:
-                J, R, bias = rotors.torque[group.name]
-                own = (0 if own is None else own) - J @ (R @ ddq + bias)
-            if own is not None:
-                wrench = cut_wrenches(loop, own)
-                force, moment = force + wrench["vj"], moment + wrench["wj"]
-        result += [(f"reaction.{group.name}.force", force), (f"reaction.{group.name}.moment", moment)]
-    return result
-
-
-def _along_moves(loop: Loop, force: Any, moment: Any) -> Any:
-    """The part of a wrench that works on each coordinate of a driven joint."""
-    e, joint = loop.ends, loop.joint
-    along = {
-        "Rz": ca.dot(e.Ri[:, 2], moment),
-        "Rx": ca.dot(e.Rj[:, 0], moment),
-        "Px": ca.dot(e.Ri[:, 0], force),
-        "Py": ca.dot(e.Ri[:, 1], force),
-        "Pz": ca.dot(e.Ri[:, 2], force),
-        "Hz": ca.dot(e.Ri[:, 2], moment + joint.pitch * force),
-        "Q": e.Rj.T @ moment,
-    }
-    return ca.vertcat(*(along[move] for move in TYPES[joint.type].moves or ()))
+    def torques(self, ddq: Any) -> dict[str, Any]:
+        """Joint -> what its rotor exerts on its speeds, −J s̈."""
+        return {name: -J @ (R @ ddq + bias) for name, (J, R, bias) in self.joints.items()}

@@ -1,0 +1,100 @@
+"""What can be read from a Cartesian simulation, under the engine's names (`outputs.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+import casadi as ca
+
+from ..description import GROUND, Mechanism
+from ..equations import Equations, Forces
+from ..forces import cut_coordinates, cut_wrenches
+from ..joints import TYPES
+from ..loops import Loop
+from ..spatial import rotation
+from .lock import local_matrix
+from .rows import Rows
+
+Entries = list[tuple[str, Any]]
+
+
+def bodies(mechanism: Mechanism, at: dict[str, slice], q: Any, dq: Any, ddq: Any) -> Entries:
+    result: Entries = []
+    for body in mechanism.bodies:
+        x, dx, ddx = q[at[body.name]], dq[at[body.name]], ddq[at[body.name]]
+        A, G = rotation(x[3:]), local_matrix(x[3:])
+        name = f"body.{body.name}"
+        result += [
+            (f"{name}.position", x[:3]),
+            (f"{name}.orientation", x[3:]),
+            (f"{name}.velocity", dx[:3]),
+            (f"{name}.angular_velocity", A @ G @ dx[3:]),
+            (f"{name}.acceleration", ddx[:3]),
+            (f"{name}.angular_acceleration", A @ G @ ddx[3:]),
+        ]
+    return result
+
+
+def joints(eq: Equations, engine: Forces) -> Entries:
+    """Coordinates and speeds of all joints, angles within ±π."""
+    result: Entries = []
+    for loop in engine.closed:
+        if TYPES[loop.joint.type].moves:
+            position, velocity = cut_coordinates(eq.model, loop, eq.q)
+            name = f"joint.{loop.joint.name}"
+            result += [(f"{name}.position", position), (f"{name}.velocity", velocity)]
+    return result
+
+
+def reactions(
+    build: Rows,
+    engine: Forces,
+    rotors: Mapping[str, Any],
+    Cq: Any,
+    lam: Any,
+    drives: Container[str],
+) -> Entries:
+    """What the parent exerts on the child, as the engine's outputs have it; and what drives exert.
+
+    −C_qᵀλ on a body's coordinates is a force and, by m' = ½ G Q_p, a moment about its origin.
+    """
+    found = {loop.joint.name: loop for loop in engine.closed}
+    result: Entries = []
+    for group in build.groups:
+        if group.point is None:
+            continue
+        body, sign = (group.body1, 1) if group.body1 != GROUND else (group.body2, -1)
+        where = build.at[body]
+        x = build.q[where]
+        Q = -(Cq[group.where, where].T @ lam[group.where])
+        force = sign * Q[:3]
+        moment = sign * rotation(x[3:]) @ (0.25 * local_matrix(x[3:]) @ Q[3:])
+        moment += ca.cross(x[:3] - group.point, force)
+        if group.name in found:
+            loop = found[group.name]
+            if group.name in drives:
+                result.append((f"drive.{group.name}", _along_moves(loop, force, moment)))
+            own = engine.applied.at_cuts.get(group.name)
+            if group.name in rotors:
+                own = rotors[group.name] + (0 if own is None else own)
+            if own is not None:
+                wrench = cut_wrenches(loop, own)
+                force, moment = force + wrench["vj"], moment + wrench["wj"]
+        result += [(f"reaction.{group.name}.force", force), (f"reaction.{group.name}.moment", moment)]
+    return result
+
+
+def _along_moves(loop: Loop, force: Any, moment: Any) -> Any:
+    """The part of a wrench that works on each coordinate of a driven joint."""
+    e, joint = loop.ends, loop.joint
+    along = {
+        "Rz": ca.dot(e.Ri[:, 2], moment),
+        "Rx": ca.dot(e.Rj[:, 0], moment),
+        "Px": ca.dot(e.Ri[:, 0], force),
+        "Py": ca.dot(e.Ri[:, 1], force),
+        "Pz": ca.dot(e.Ri[:, 2], force),
+        "Hz": ca.dot(e.Ri[:, 2], moment + joint.pitch * force),
+        "Q": e.Rj.T @ moment,
+    }
+    return ca.vertcat(*(along[move] for move in TYPES[joint.type].moves or ()))

@@ -1,0 +1,104 @@
+"""Constraint rows of a whole mechanism: C, C_q, C_t, Q_c, and which rows belong to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+
+from ..description import GROUND, Joint
+from ..equations import Forces
+from ..errors import DescriptionError
+from ..joints import TYPES
+from ..spatial import rotation
+from .lock import ALL, Lock, Marker, Moved
+from .lock import function as lock_function
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one joint or lock, between `body1` (child) and `body2` (parent).
+
+    `point` is where its reaction is taken, in world axes; None for rows that are no joint.
+    """
+
+    name: str
+    body1: str
+    body2: str
+    where: slice
+    names: tuple[str, ...]
+    point: Any = None
+
+
+class Rows:
+    """Collects the rows one joint or lock after the other; columns are those of q."""
+
+    def __init__(self, at: dict[str, slice], q: Any, dq: Any):
+        self.at, self.q, self.dq = at, q, dq
+        self.parts: tuple[list[Any], ...] = ([], [], [], [])
+        self.groups: list[Group] = []
+        self.laws: list[Any] = []
+        self.moving: list[Marker | Moved] = []
+        self.count = 0
+
+    def _append(
+        self, group: str, ends: tuple[str, str], point: Any, names: Sequence[str], *values: Any
+    ) -> None:
+        if point is not None and group in {g.name for g in self.groups}:
+            raise DescriptionError(f"two joints or locks are named '{group}'; rename one")
+        for part, value in zip(self.parts, values, strict=True):
+            part.append(value)
+        where = slice(self.count, self.count + len(names))
+        labels = tuple(f"{group}: {name}" for name in names)
+        self.groups.append(Group(group, *ends, where, labels, point))
+        self.count = where.stop
+
+    def _body(self, name: str) -> tuple[Any, Any]:
+        if name == GROUND:
+            return ca.SX([0, 0, 0, 1, 0, 0, 0]), ca.SX(7, 1)
+        if name not in self.at:
+            raise DescriptionError(f"a lock names the body '{name}'; known: {', '.join(self.at)}")
+        return self.q[self.at[name]], self.dq[self.at[name]]
+
+    def _place(self, place: Marker | Moved) -> Any:
+        """A marker's columns: numbers if it never moves, else symbols to be filled at every time."""
+        if place.still:
+            return ca.sparsify(ca.SX(ca.DM(place.columns(0.0))))
+        self.moving.append(place)
+        self.laws.append(ca.SX.sym(f"law{len(self.laws)}", 7, 3))
+        return self.laws[-1]
+
+    def add_lock(self, lock: Lock) -> None:
+        (q1, dq1), (q2, dq2) = self._body(lock.body1), self._body(lock.body2)
+        P, S, wanted = (self._place(m) for m in (lock.P, lock.S, lock.wanted))
+        full = lock_function()(q1, dq1, q2, dq2, P, S, wanted)
+        C, Cq, Ct, Qc = (ca.sparsify(part[lock.kept, :]) for part in full)
+        wide = ca.SX(len(lock.kept), self.q.numel())
+        for body, columns in ((lock.body1, Cq[:, :7]), (lock.body2, Cq[:, 7:])):
+            if body != GROUND:
+                wide[:, self.at[body]] += columns
+        point = q1[:3] + rotation(q1[3:]) @ P[:3, 0]
+        names = [c for c in ALL if c in lock.mask]
+        self._append(lock.name, (lock.body1, lock.body2), point, names, C, wide, Ct, Qc)
+
+    def add_engine(self, joint: Joint, engine: Forces, N: Any) -> None:
+        before = 0
+        for loop in engine.closed:
+            rows = slice(before, before + len(loop.rows))
+            before = rows.stop
+            if loop.joint.name == joint.name:
+                C = ca.vertcat(*(row.residual for row in loop.rows))
+                names = [n for lock in TYPES[joint.type].locks for n in lock.names()]
+                Cq, Qc = engine.G[rows, :] @ N, engine.gamma[rows]
+                ends = (joint.child, joint.parent)
+                self._append(joint.name, ends, loop.ends.rj, names, C, Cq, ca.SX(len(names), 1), Qc)
+
+    def add_unit_length(self) -> None:
+        for body, where in self.at.items():
+            p, dp = self.q[where][3:], self.dq[where][3:]
+            Cq = ca.SX(1, self.q.numel())
+            Cq[0, where.start + 3 : where.stop] = 2 * p.T
+            values = (ca.sumsqr(p) - 1, Cq, ca.SX(1, 1), -2 * ca.sumsqr(dp))
+            self._append(body, (body, body), None, ["length of Euler parameters"], *values)
