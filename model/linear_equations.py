@@ -33,7 +33,7 @@ from .loops import jacobian, loops, reactions, residual, velocity_terms
 from .solve import Constrained, accelerations, backward, constrained, entries, factorize, forward
 
 # Linear models are for regular poses: there a softness near round-off needs one sweep only.
-SOFTNESS = 1e-14
+SOFTNESS = 1e-15
 
 
 class Partials(NamedTuple):
