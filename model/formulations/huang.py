@@ -9,6 +9,8 @@ cylindrical and prismatic joints, with these corrections to the printed equation
   two of its rows and the condition that no moment acts about the axis; a cylindrical joint also
   that no force acts along it. Without them the platform's 45 × 45 matrix has rank 39.
 - Eq. 22: W_i − W_j = (r_j − r_i) + (U_j − U_i).
+- Eqs. 34, 35: force and counterforce act at one point. At the two points c_i, c_j of a sliding joint
+  they would leave a couple d × R that nothing balances.
 
 The method enforces positions only and is of first order: speeds err by O(Δt). For pins and
 balls its matrix is (Δt²/2) Φq M⁻¹Φqᵀ, singular wherever Φq is, whatever the paper says.
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 TYPES = ("spherical", "revolute", "cylindrical", "prismatic")
 SINGULAR = 1e-13  # relative size of what counts as zero in the linear system
-SEARCHES = 3  # for the joint coordinates that fit the bodies' poses
+SEARCHES = 2  # for the joint coordinates that fit the bodies' poses
 
 
 class BodyState(NamedTuple):
@@ -136,7 +138,7 @@ class Taylor:
         return bodies, J.T, D
 
     def reactions(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[Reactions, list[Any]]:
-        """Solve Eq. 36; also each body's accelerations (r̈, α) in world axes."""
+        """Solve Eq. 36; also each body's state and accelerations (r̈, α) in world axes."""
         bodies, ends, _ = self.states(q, v)
         joints = self.simulation.mechanism.joints
         places, size = [], 0
@@ -148,11 +150,12 @@ class Taylor:
         for k, body in enumerate(bodies):
             world = body.R @ self.inertia[k] @ body.R.T
             inverse = np.linalg.inv(world)
-            alpha = inverse @ (body.torque - np.cross(body.w, world @ body.w))
+            alpha = inverse @ (body.torque - _cross(body.w, world @ body.w))
             free.append((body.force / self.mass[k], alpha))
             linear.append((np.zeros((3, size)), np.zeros((3, size)), inverse))
         for joint, at, end in zip(joints, places, ends, strict=True):
-            for name, sign, r in ((joint.parent, -1.0, end[:3]), (joint.child, 1.0, end[12:15])):
+            r = end[12:15]  # both sides feel the reaction at the same point
+            for name, sign in ((joint.parent, -1.0), (joint.child, 1.0)):
                 if name == GROUND:
                     continue
                 k = self.index[name]
@@ -172,8 +175,8 @@ class Taylor:
                     return x, np.zeros((3, size))
                 body, (a, alpha), (L, W, _) = (table[self.index[name]] for table in (bodies, free, linear))
                 d = x - body.r if is_point else x
-                speed = np.cross(body.w, d)
-                second = np.cross(alpha, d) + np.cross(body.w, speed)
+                speed = _cross(body.w, d)
+                second = _cross(alpha, d) + _cross(body.w, speed)
                 slope = -_tilde(d) @ W
                 if is_point:
                     speed, second, slope = speed + body.v, second + a, slope + L
@@ -198,8 +201,11 @@ class Taylor:
             j.name: Q[at + 3 : at + 6] if j.type != "spherical" else np.zeros(3)
             for j, at in zip(joints, places, strict=True)
         }
-        accelerated = [(a + L @ Q, alpha + W @ Q) for (a, alpha), (L, W, _) in zip(free, linear, strict=True)]
-        return Reactions(Q, A, held, forces, moments), accelerated
+        moving = [
+            (body, a + L @ Q, alpha + W @ Q)
+            for body, (a, alpha), (L, W, _) in zip(bodies, free, linear, strict=True)
+        ]
+        return Reactions(Q, A, held, forces, moments), moving
 
     def step(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, float]:
         """Move every body by its Taylor polynomial, then read the joints' coordinates and speeds.
@@ -208,10 +214,8 @@ class Taylor:
         taken; gaps that the method leaves show in the loops.
         """
         s = self.simulation
-        bodies, _, _ = self.states(q, v)
-        _, accelerated = self.reactions(q, v, h)
         goal, speeds = [], []
-        for body, (a, alpha) in zip(bodies, accelerated, strict=True):
+        for body, a, alpha in self.reactions(q, v, h)[1]:
             turn = _rotation(body.w * h + 0.5 * alpha * h**2)
             goal.append((body.r + body.v * h + 0.5 * a * h**2, turn @ body.R))
             speeds += [body.v + a * h, body.w + alpha * h]
@@ -238,11 +242,11 @@ def _joint_rows(joint: Any, Ri: Any, Rj: Any, ri: Any, rj: Any, carried: Any) ->
     zi, dzi = carried(joint.parent, Ri[:, 2], False)
     zj, dzj = carried(joint.child, Rj[:, 2], False)
     across = Ri[:, :2].T  # two of the three rows of a cross product with the axis
-    parallel = across @ np.cross(zi, zj), across @ (_tilde(zi) @ dzj - _tilde(zj) @ dzi)
+    parallel = across @ _cross(zi, zj), across @ (_tilde(zi) @ dzj - _tilde(zj) @ dzi)
     rows += list(zip(*parallel, strict=True))
     if joint.type == "revolute":
         return rows
-    along = across @ np.cross(zi, d), across @ (_tilde(zi) @ dd - _tilde(d) @ dzi)
+    along = across @ _cross(zi, d), across @ (_tilde(zi) @ dd - _tilde(d) @ dzi)
     rows += list(zip(*along, strict=True))
     if joint.type == "prismatic":
         xi, dxi = carried(joint.parent, Ri[:, 0], False)
@@ -254,6 +258,11 @@ def _joint_rows(joint: Any, Ri: Any, Rj: Any, ri: Any, rj: Any, carried: Any) ->
 def _matrix(six: Any) -> np.ndarray:
     xx, yy, zz, xy, xz, yz = (float(x) for x in six)
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a × b; NumPy's own spends most of its time on shapes."""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def _tilde(x: np.ndarray) -> np.ndarray:
