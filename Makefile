@@ -1,11 +1,12 @@
 # Two commands for a fresh clone:
-#   make demo   set up a virtual environment, simulate a platform, write pictures to demo/
+#   make demo   set up a virtual environment, take a platform through everything, write demo/index.html
 #   make test   set up a virtual environment, run all tests
 # Both need Python 3.10 or later, make and a package index; nothing outside the clone changes.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO_EXTRAS := fmu,view
 TEST_EXTRAS := test,bench
 PYTEST_OPTIONS ?=
 
@@ -19,21 +20,13 @@ endif
 
 .PHONY: help demo test lint clean
 help:
-	@echo "make demo    simulate the stewart platform and write pictures to demo/"
+	@echo "make demo    simulate, linearize and export a platform, run it as FMU and ROS node; see demo/index.html"
 	@echo "make test    run all tests"
 	@echo "make lint    check style and types only"
 	@echo "make clean   remove the virtual environment and everything that was built"
 
 demo: $(VENV)/demo.stamp
-	@mkdir -p demo
-	@echo "== the platform: bodies, joints, loops, and a picture"
-	$(BIN)/cutjoint show stewart --picture demo/stewart.png
-	@echo
-	@echo "== two seconds with 10 N·m on each motor, from rest"
-	$(BIN)/cutjoint simulate stewart --time 2 --step 1e-3 --torque all=10 \
-	    --csv demo/motion.csv --plot demo/motion.png
-	@echo
-	@echo "== done: see demo/stewart.png (the mechanism), demo/motion.png and demo/motion.csv (its motion)"
+	@$(BIN)/python -m cutjoint.examples.demo demo
 
 test: $(VENV)/test.stamp
 	@echo "== running the tests (a few minutes; 'make test PYTEST_OPTIONS=-x' stops at the first failure)"
@@ -54,8 +47,9 @@ $(VENV)/python.stamp:
 	@touch $@
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
-	@echo "== installing cutjoint and what it needs into $(VENV)/"
-	@$(BIN)/python -m pip install -qq -e .
+	@echo "== installing cutjoint and what the demo needs into $(VENV)/"
+	@$(BIN)/python -m pip install -qq -e '.[$(DEMO_EXTRAS)]'
+	@$(BIN)/python -m pip install -qq -e '.[ros]' || echo "   no ROS wheels for this Python: the demo leaves the node out"
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(VENV)/python.stamp
