@@ -1,0 +1,79 @@
+"""Time calls side by side: short turns one after another, so that a busy machine disturbs all alike."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure: rounds, and seconds that a contender's turn takes in each."""
+
+    rounds: int
+    turn: float
+
+
+FULL = Effort(rounds=200, turn=2e-3)
+QUICK = Effort(rounds=25, turn=5e-4)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds a call: the best turn, the median, and by how much turns vary."""
+
+    best: float
+    median: float
+    noise: float  # half the distance between the quartiles, over the median
+
+    @classmethod
+    def of(cls, seconds: np.ndarray) -> Timing:
+        low, median, high = np.percentile(seconds, (25, 50, 75))
+        return cls(float(seconds.min()), float(median), float((high - low) / 2 / median))
+
+
+def side_by_side(
+    contenders: Mapping[str, Callable[[], Any]],
+    effort: Effort = FULL,
+    progress: Callable[[float], None] = lambda fraction: None,
+) -> dict[str, Timing]:
+    """Time each contender in every round. What else the machine does can only add to the best
+    turn, so ratios of best turns repeat well where ratios of means do not."""
+    calls = {name: _calls_a_turn(call, effort.turn) for name, call in contenders.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    names = list(contenders)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for k in range(effort.rounds):
+            for name in names[k % len(names) :] + names[: k % len(names)]:
+                seconds[name].append(_turn(contenders[name], calls[name]))
+            progress((k + 1) / effort.rounds)
+    finally:
+        if collecting:
+            gc.enable()
+    return {name: Timing.of(np.array(values)) for name, values in seconds.items()}
+
+
+def _calls_a_turn(call: Callable[[], Any], turn: float) -> int:
+    """How many calls fill a turn; warms the contender up on the way."""
+    n = 1
+    while True:
+        taken = _turn(call, n) * n
+        if taken > turn / 2 or n >= 1 << 20:
+            return max(1, round(n * turn / max(taken, 1e-9)))
+        n *= 2
+
+
+def _turn(call: Callable[[], Any], n: int) -> float:
+    """Mean seconds of n calls."""
+    start = time.perf_counter()
+    for _ in repeat(None, n):
+        call()
+    return (time.perf_counter() - start) / n

@@ -1,0 +1,192 @@
+"""The results as tables for people and as a picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from ..model.command_common import table
+from .tasks import COMPILED, VIRTUAL
+
+Results = dict[str, Any]
+
+
+def targets(results: Results) -> list[dict[str, Any]]:
+    """What cutjoint promises of its speed, as ratios measured in this run; only what was measured."""
+    found = []
+
+    def promise(text: str, value: float | None, limit: float, at_least: bool) -> None:
+        if value is not None:
+            met = value >= limit if at_least else value <= limit
+            found.append({"target": text, "limit": limit, "measured": value, "met": bool(met)})
+
+    for peer in ("Pinocchio", "MuJoCo"):
+        times = f"times faster than {peer}"
+        promise(
+            f"stewart, dynamics compiled: at least 6 {times}",
+            ratio(results, "dynamics", "stewart", peer, COMPILED),
+            6,
+            True,
+        )
+        promise(
+            f"stewart, dynamics in the virtual machine: at most 5 times {peer}'s time",
+            ratio(results, "dynamics", "stewart", VIRTUAL, peer),
+            5,
+            False,
+        )
+    for name in ("stewart", "hexapod"):
+        task = "linearization"
+        promise(
+            f"{name}, linearization: at most 4 times our dynamics",
+            ratio(results, task, name, COMPILED, "cutjoint, dynamics alone"),
+            4,
+            False,
+        )
+        promise(
+            f"{name}, linearization: at least 3 times faster than Pinocchio",
+            ratio(results, task, name, "Pinocchio", COMPILED),
+            3,
+            True,
+        )
+        for way in ("MuJoCo", "MuJoCo, centered"):
+            kind = "centered" if "centered" in way else "forward"
+            promise(
+                f"{name}, linearization: at least 50 times faster than MuJoCo's {kind} differences",
+                ratio(results, task, name, way, COMPILED),
+                50,
+                True,
+            )
+    costs = [row["per_body"] for row in results.get("chain", [])]
+    if costs:
+        promise("chain, cost per body: flat within a factor 2", max(costs) / min(costs), 2, False)
+    return found
+
+
+def ratio(results: Results, task: str, mechanism: str, one: str, other: str) -> float | None:
+    """Best time of one contender over that of another; None if either was not measured."""
+    best = {
+        row["contender"]: row["best"]
+        for row in results.get("speed", [])
+        if row["task"] == task and row["mechanism"] == mechanism
+    }
+    return best[one] / best[other] if one in best and other in best else None
+
+
+def describe(results: Results) -> str:
+    """All tables."""
+    parts = [_heading(results)]
+    if results["agreement"]:
+        rows = [
+            (r["mechanism"], r["quantity"], r["state"], r["contender"], f"{r['difference']:.1e}")
+            for r in results["agreement"]
+        ]
+        parts.append(
+            "Do all compute the same? Largest difference from cutjoint, over the largest value\n"
+            + table(rows, ("mechanism", "quantity", "state", "contender", "difference"))
+        )
+    for task, mechanism in dict.fromkeys((r["task"], r["mechanism"]) for r in results["speed"]):
+        rows = [
+            (
+                r["contender"],
+                f"{r['best'] * 1e6:.2f}",
+                f"{r['median'] * 1e6:.2f}",
+                f"{r['noise']:.0%}",
+                f"{r['ratio']:.2f}",
+            )
+            for r in results["speed"]
+            if (r["task"], r["mechanism"]) == (task, mechanism)
+        ]
+        rows.sort(key=lambda row: float(row[1]))
+        header = ("contender", "best, us", "median, us", "noise", "times ours")
+        parts.append(f"{mechanism}, {task}\n" + table(rows, header))
+    if results["compile"]:
+        rows = [
+            (
+                r["mechanism"],
+                r["function"],
+                r.get("operations", ""),
+                _seconds(r, "trace"),
+                _seconds(r, "compile"),
+            )
+            for r in results["compile"]
+        ]
+        header = ("mechanism", "function", "operations", "trace, s", "compile, s")
+        parts.append("Before the first call\n" + table(rows, header))
+    if results["chain"]:
+        rows = [
+            (
+                r["fourbars"],
+                r["bodies"],
+                r["operations"],
+                f"{r['best'] * 1e6:.2f}",
+                f"{r['per_body'] * 1e9:.0f}",
+            )
+            for r in results["chain"]
+        ]
+        header = ("four-bars", "bodies", "operations", "best, us", "ns a body")
+        parts.append("Chain of four-bars, dynamics\n" + table(rows, header))
+    if results["targets"]:
+        rows = [
+            (r["target"], f"{r['measured']:.2f}", "yes" if r["met"] else "NO") for r in results["targets"]
+        ]
+        parts.append("Targets\n" + table(rows, ("", "measured", "met")))
+    if results["notes"]:
+        parts.append("\n".join(f"note: {note}" for note in results["notes"]))
+    return "\n\n".join(parts)
+
+
+def _heading(results: Results) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
+    return (
+        f"{versions}\n{results['machine']['processor']}, {results['machine']['cores']} cores, "
+        f"load {results['machine']['load']:.1f}. 'best' is the fastest of\n"
+        f"{results['machine']['rounds']} turns "
+        "taken by all in rotation, 'noise' how much turns vary; 'times ours' compares best turns."
+    )
+
+
+def _seconds(row: dict[str, Any], name: str) -> str:
+    return f"{row[name]:.2f}" if name in row else ""
+
+
+def draw(path: str | os.PathLike[str], results: Results) -> None:
+    """Bars of every comparison and the chain's cost per body, in one picture."""
+    from matplotlib.figure import Figure
+
+    from ..model.files import write_atomically
+
+    groups = list(dict.fromkeys((r["task"], r["mechanism"]) for r in results["speed"]))
+    count = len(groups) + bool(results["chain"])
+    columns = min(2, max(count, 1))
+    lines = max(1, -(-count // columns))
+    figure = Figure(figsize=(6.2 * columns, 2.7 * lines), layout="constrained")
+    axes = figure.subplots(lines, columns, squeeze=False).ravel()
+    for axis, (task, mechanism) in zip(axes, groups, strict=False):
+        rows = [r for r in results["speed"] if (r["task"], r["mechanism"]) == (task, mechanism)]
+        rows.sort(key=lambda r: -r["best"])
+        _bars(axis, rows)
+        axis.set_title(f"{mechanism}: {task}")
+    if results["chain"]:
+        axis = axes[len(groups)]
+        axis.plot(
+            [r["bodies"] for r in results["chain"]], [r["per_body"] * 1e9 for r in results["chain"]], "o-"
+        )
+        axis.set(title="chain of four-bars: dynamics", xlabel="bodies", ylabel="ns a body", xscale="log")
+        axis.set_ylim(bottom=0)
+    for axis in axes[count:]:
+        axis.set_visible(False)
+    with write_atomically(path) as temporary:
+        figure.savefig(temporary, dpi=130)
+
+
+def _bars(axis: Any, rows: Iterable[dict[str, Any]]) -> None:
+    rows = list(rows)
+    names = [r["contender"] for r in rows]
+    times = [r["best"] * 1e6 for r in rows]
+    colours = ["#1f77b4" if name.startswith("cutjoint") else "#bbbbbb" for name in names]
+    bars = axis.barh(names, times, color=colours)
+    axis.bar_label(bars, [f"{t:.3g} us" for t in times], padding=3, fontsize=8)
+    axis.set_xscale("log")
+    axis.set_xlim(right=max(times) * 4)
+    axis.tick_params(axis="y", labelsize=8)

@@ -1,0 +1,220 @@
+"""The measurements, one function each; every one returns rows for the report."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from ..model import Simulation, equations, linear_equations, step
+from ..model.compile import Kernel, find_compiler, kernel
+from ..model.linearize import chart, linear_kernel
+from .measure import Effort, Timing, side_by_side
+from .subjects import Subject, chain
+
+Rows = list[dict[str, Any]]
+Show = Callable[[float], None]
+STEP = 1e-3
+CHAINS = (1, 2, 5, 10, 20, 40)
+
+COMPILED = "cutjoint, compiled"
+CALLED = "cutjoint, compiled, fresh arrays"
+VIRTUAL = "cutjoint, virtual machine"
+
+
+def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
+    """By how much the contenders' results differ from ours, over the largest of ours.
+
+    Linearizations are compared along the motions that the loops allow, the columns of T: a peer's
+    analytic derivatives, and differences of its accelerations as the judge between us.
+    """
+    ours, p = subject.simulation, subject.simulation._p
+    slow = kernel(equations.dynamics(ours._equations), False)
+    R = ca.sparsify(ca.SX(ca.DM(motor_chart(ours))))
+    basis = linear_equations.tangent_basis(ours._equations, R)
+    rows = []
+    for state, (q, v) in subject.states.items():
+        at = q, v, subject.u
+        dv, _ = ours._kernel("dynamics")(*at, p)
+        T, F, _ = (np.array(x) for x in basis(*at, p))
+        slopes = F[ours.tree.nv :]
+        found = [("accelerations", VIRTUAL, dv, slow(*at, p)[0])]
+        for name, model in models.items():
+            if hasattr(model, "accelerations"):
+                found.append(("accelerations", name, dv, model.accelerations(*at)))
+            if hasattr(model, "slopes"):
+                found.append(("linearization", f"{name}, analytic", slopes, model.slopes(*at, T)))
+                found.append(("linearization", f"{name}, differenced", slopes, model.differences(*at, T)))
+        for what, name, mine, other in found:
+            worst = float(np.abs(mine - other).max() / np.abs(mine).max())
+            row = {"mechanism": subject.name, "quantity": what, "state": state, "contender": name}
+            rows.append({**row, "difference": worst})
+    return rows
+
+
+def dynamics(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
+    """v̇ and λ of the closed mechanism from q, v and u: one call each."""
+    ours = subject.simulation
+    slow = kernel(equations.dynamics(ours._equations), False)
+    contenders = _ours(slow, ours._kernel("dynamics"), subject, ours._p)
+    contenders |= {name: m.dynamics(*subject.moving) for name, m in models.items() if hasattr(m, "dynamics")}
+    return _rows("dynamics", subject.name, side_by_side(contenders, effort, show))
+
+
+def linearization(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
+    """A and B in the motors' coordinates; our dynamics beside it, for the ratio of the two."""
+    ours = subject.simulation
+    R = motor_chart(ours)
+    slow = kernel(traced_linear(ours, R), False)
+    contenders = _ours(slow, linear_kernel(ours, R), subject, ours._p)
+    contenders["cutjoint, dynamics alone"] = _ready(ours._kernel("dynamics"), subject, ours._p)
+    for name, model in models.items():
+        for label, way in (("", "linearization"), (", centered", "centered_linearization")):
+            if hasattr(model, way):
+                contenders[name + label] = getattr(model, way)(*subject.moving)
+    return _rows("linearization", subject.name, side_by_side(contenders, effort, show))
+
+
+def one_step(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
+    """1 ms of simulated time: Runge-Kutta and, for us, projection onto closed loops."""
+    ours = subject.simulation
+    contenders: dict[str, Callable[[], Any]] = {}
+    for label, simulation in (
+        ("cutjoint, compiled", ours),
+        (VIRTUAL, Simulation(ours.mechanism, compile=False)),
+    ):
+        simulation.set_inputs(subject.u)
+        contenders[label] = _stepping(simulation, subject)
+    contenders |= {name: m.step(*subject.moving) for name, m in models.items() if hasattr(m, "step")}
+    return _rows("step", subject.name, side_by_side(contenders, effort, show))
+
+
+def tracing(subject: Subject) -> Rows:
+    """Seconds to write the equations down and to compile them, with an empty cache."""
+    ours = subject.simulation
+    R = motor_chart(ours)
+    sources: dict[str, Callable[[], ca.Function]] = {
+        "dynamics": lambda: equations.dynamics(equations.equations(ours.mechanism)),
+        "linearization": lambda: traced_linear(ours, R),
+        "step": lambda: step.runge_kutta(equations.equations(ours.mechanism)),
+    }
+    rows = []
+    for name, write in sources.items():
+        start = time.perf_counter()
+        function = write()
+        traced = time.perf_counter() - start
+        row = {"mechanism": subject.name, "function": name, "trace": traced}
+        if function.class_name() == "SXFunction":
+            row["operations"] = function.n_instructions()
+        if find_compiler():
+            with empty_cache():
+                start = time.perf_counter()
+                kernel(function)
+                row["compile"] = time.perf_counter() - start
+        rows.append(row)
+    return rows
+
+
+def scaling(effort: Effort, show: Show, counts: tuple[int, ...] = CHAINS) -> Rows:
+    """Dynamics of chains of four-bars: a cost that grows with the bodies, and no faster."""
+    traced = {}
+    for k, count in enumerate(counts):
+        function = equations.dynamics(equations.equations(chain(count)))
+        traced[count] = function, kernel(function)
+        show(0.5 * (k + 1) / len(counts))
+    timings = side_by_side(
+        {str(count): found.evaluate for count, (_, found) in traced.items()},
+        effort,
+        lambda fraction: show(0.5 + 0.5 * fraction),
+    )
+    return [
+        {
+            "fourbars": count,
+            "bodies": 2 * count + 1,
+            "operations": function.n_instructions(),
+            "compiled": found.compiled,
+            **vars(timings[str(count)]),
+            "per_body": timings[str(count)].best / (2 * count + 1),
+        }
+        for count, (function, found) in traced.items()
+    ]
+
+
+def motor_chart(simulation: Simulation) -> np.ndarray:
+    """R that takes the motors' speeds as the independent ones."""
+    return chart(simulation, [motor.joint for motor in simulation.mechanism.motors])
+
+
+def traced_linear(simulation: Simulation, R: np.ndarray) -> ca.Function:
+    return linear_equations.linear(simulation._equations, ca.sparsify(ca.SX(ca.DM(R))))
+
+
+@contextmanager
+def empty_cache() -> Iterator[None]:
+    """Compile as on the first day; what the user has in the cache stays as it is."""
+    before = os.environ.get("CUTJOINT_CACHE")
+    with tempfile.TemporaryDirectory(prefix="cutjoint-") as folder:
+        os.environ["CUTJOINT_CACHE"] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["CUTJOINT_CACHE"]
+            else:
+                os.environ["CUTJOINT_CACHE"] = before
+
+
+def _ours(slow: Kernel, fast: Kernel, subject: Subject, p: np.ndarray) -> dict[str, Callable[[], Any]]:
+    """A kernel in its three ways: without a compiler, compiled and in place, with fresh arrays in and out.
+
+    The caller keeps both kernels: `evaluate` writes into their arrays.
+    """
+    contenders = {VIRTUAL: _ready(slow, subject, p)}
+    if fast.compiled:
+        q, v, u = subject.moving
+        contenders |= {COMPILED: _ready(fast, subject, p), CALLED: lambda: fast(q, v, u, p)}
+    return contenders
+
+
+def _ready(k: Kernel, subject: Subject, p: np.ndarray) -> Callable[[], Any]:
+    k(*subject.moving, p)
+    return k.evaluate
+
+
+def _stepping(simulation: Simulation, subject: Subject) -> Callable[[], Any]:
+    saved = simulation.save()[0]
+    q, v, _ = subject.moving
+    start = type(saved)(0.0, q, v)
+    simulation.state = start
+    count = 0
+
+    def advance() -> None:
+        nonlocal count
+        count += 1
+        if count % 100 == 0:  # stay where the mechanism is regular
+            simulation.state = start
+        simulation.step(STEP)
+
+    return advance
+
+
+def _rows(task: str, mechanism: str, timings: dict[str, Timing]) -> Rows:
+    """One row a contender; `ratio` is its best time over that of our fastest form."""
+    base = timings.get(COMPILED, timings[VIRTUAL])
+    return [
+        {
+            "task": task,
+            "mechanism": mechanism,
+            "contender": name,
+            **vars(timing),
+            "ratio": timing.best / base.best,
+            "median_ratio": timing.median / base.median,
+        }
+        for name, timing in timings.items()
+    ]
