@@ -17,7 +17,7 @@ rotation in the outer body's axes, so that nq ≠ nv is no concern. Then
 In 4.3 and A.3 ad*_V̇ must be ad*_V; in 4.4.1 J̈ has v, v̇ where v̇, v̈ is printed. Forces from outside
 are wrenches on the links, as in `dynamics.py`; the thesis leaves them out.
 
-Counted in operations automatic differentiation wins, see `derivatives_closed.py`.
+What they cost is counted in `derivatives_closed.py` and by `cutjoint reproduce spencer-linear`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ def _position_twists(model: Model, move: Motion, v: Any, dv: Any) -> tuple[list[
 
 
 def _speed_twists(model: Model, move: Motion, v: Any) -> tuple[list[Any], list[Any]]:
-    """Outward recursion of ∂V_i/∂v_j, which is J_i, and ∂V̇_i/∂v_j; at the joint S_j and ad_V S_j − ad_{Sv} S_j."""
+    """Outward recursion of ∂V_i/∂v_j, which is J_i, and ∂V̇_i/∂v_j.
+
+    At the joint itself S_j and ad_V S_j − ad_{Sv} S_j.
+    """
     V: list[Any] = []
     dV: list[Any] = []
     for i, link in enumerate(model.tree.links):
@@ -149,9 +152,10 @@ def _inward(model: Model, f: Sequence[Pose], dF: list[Any], F: Sequence[Any] | N
 def chain(model: Model, f: Sequence[Pose], path: Sequence[int], local: Pose, v: Any, dv: Any = None) -> Chain:
     """Jacobian of a frame `local` in the last link of a path, over the frame the path starts from.
 
-    With C = Ad_{f⁻¹} J_P: J = C + [0 … S_i … 0], ∂_j J = −ad_{S_j} C at joint j and Ad_{f⁻¹} ∂_j J_P behind it,
-    J̇ = Ad_{f⁻¹} J̇_P − ad_{Sv} C, J̈ = Ad_{f⁻¹} J̈_P − ad_{Sv}(Ad_{f⁻¹} J̇_P + J̇) − ad_{Sv̇} C. Where the thesis
-    writes J_i for C, joint i's own columns differ; they vanish for one freedom. Without `dv`, v̇ is zero.
+    With C = Ad_{f⁻¹} J_P: J = C + [0 … S_i … 0], ∂_j J = −ad_{S_j} C at joint j and Ad_{f⁻¹} ∂_j J_P
+    behind it, J̇ = Ad_{f⁻¹} J̇_P − ad_{Sv} C, J̈ = Ad_{f⁻¹} J̈_P − ad_{Sv}(Ad_{f⁻¹} J̇_P + J̇) − ad_{Sv̇} C. Where
+    the thesis writes J_i for C, joint i's own columns differ; they vanish for one freedom. Without
+    `dv`, v̇ is zero.
     """
     X = IDENTITY
     J = dJ = ddJ = ca.SX(6, model.tree.nv)
