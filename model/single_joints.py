@@ -1,8 +1,8 @@
 """Every joint as a chain of joints with one coordinate each, as URDF and ROS joint states want them.
 
-A ball becomes three turns about z, y and x of the moving frame (yaw, pitch, roll), a screw a
-turn and a slide. The angles of a ball follow its motion without jumps; at a pitch of 90°, where
-yaw and roll turn about the same line, yaw stays where it was.
+A ball becomes three turns about z, y and x of the moving frame (yaw, pitch, roll), a screw a turn
+and a slide, a rod without mass two turns (`rods.py`). The angles of a ball follow its motion
+without jumps; at a pitch of 90°, where yaw and roll turn about the same line, yaw stays where it was.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from .description import Joint
 from .joints import MOVES, TYPES
+from .rods import Rods
 from .simulation import Simulation
 
 GIMBAL = 1e-7  # cosine of the pitch below which yaw is kept
@@ -37,7 +38,7 @@ def chain(joint: Joint) -> tuple[SingleJoint, ...]:
     A joint with one freedom keeps its name (a screw's slide ends in `_z`); the parts of others
     end in what they do, such as `ball1_rx` or `slider_z`.
     """
-    moves = TYPES[joint.type].moves or ()
+    moves = ("Rz", "Ry") if joint.type == "distance" else TYPES[joint.type].moves or ()
     single = [part for move in moves for part in SINGLE.get(move, (move,))]
     names = [f"{joint.name}_{MOVES[part][0][0]}" for part in single]
     if TYPES[joint.type].nv == 1:
@@ -59,7 +60,7 @@ class JointValues:
         balls: list[tuple[int, int, int]] = []  # where its three angles go, from where
         for joint in simulation.mechanism.joints:
             if f"joint.{joint.name}.position" not in at:
-                continue  # fixed, a rod, or a free joint inside a loop: no coordinates
+                continue  # fixed or a free joint inside a loop: no coordinates; rods come last
             q = at[f"joint.{joint.name}.position"].start
             v = at[f"joint.{joint.name}.velocity"].start
             n = len(self.joints)
@@ -74,6 +75,9 @@ class JointValues:
                     plain.append((n, q, v, float(joint.pitch)))
                 n, q, v = n + 1, q + 1, v + 1
             self.joints += chain(joint)
+        self._rods = Rods(simulation)
+        self._rods_from = len(self.joints)
+        self.joints += tuple(part for rod in self._rods.joints for part in chain(rod))
         self.names = tuple(j.name for j in self.joints)
         self.position = np.zeros(len(self.names))
         self.velocity = np.zeros(len(self.names))
@@ -99,6 +103,10 @@ class JointValues:
                 rates += angle_rates(angles, given[7 * k + 4 : 7 * k + 7])
             self.position[self._balls_to] = [x for angles in self._angles for x in angles]
             self.velocity[self._balls_to] = rates
+        if self._rods.joints:
+            self._rods.read(y)
+            self.position[self._rods_from :] = self._rods.angles.ravel()
+            self.velocity[self._rods_from :] = self._rods.rates.ravel()
 
 
 def yaw_pitch_roll(e: Sequence[float], near: Sequence[float] = (0.0, 0.0, 0.0)) -> tuple[float, float, float]:

@@ -3,14 +3,15 @@
 URDF knows trees of joints with one coordinate. So balls, universal and other joints become chains
 of turns and slides (`single_joints.py`, which also computes their values), and every cut joint
 leaves two frames, `<joint>_on_<body>`, one on each of its bodies; when the tree moves by the
-joint values of a closed mechanism, the two meet as the joint demands. Each body is a link in its
+joint values of a closed mechanism, the two meet as the joint demands. A rod without mass hangs on
+its parent by two turns, and its `<joint>_end` meets the child. Each body is a link in its
 own frame under its own name, and the root is `ground`. Shapes are sticks between joints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import atan2, hypot, inf, isfinite
+from math import atan2, hypot, inf, isfinite, pi
 from xml.etree import ElementTree as xml
 
 import numpy as np
@@ -42,6 +43,8 @@ def urdf(mechanism: Mechanism, tree: Tree | None = None) -> str:
             end = f"{joint.name}_on_{body}"
             xml.SubElement(robot, "link", name=end)
             _joint(robot, f"{end}_frame", "fixed", body, end, frame)
+        if joint.type == "distance":
+            _rod(robot, joint, radius(mechanism))
     _bodies(robot, mechanism)
     for kind in ("link", "joint"):
         names = [element.get("name") for element in robot.findall(kind)]
@@ -84,6 +87,24 @@ def _tree_joint(robot: xml.Element, mechanism: Mechanism, joint: Joint, reverse:
     else:
         Rn, pn = joint_frame(near, (np.eye(3), np.zeros(3)))
         _fixed(robot, joint.name, at, outer, Rn @ R.T, pn - Rn @ R.T @ p)
+
+
+def _rod(robot: xml.Element, joint: Joint, thick: float) -> None:
+    """A stick along x that turns about z, then y, at its point on the parent (`rods.py`)."""
+    at, place, length = joint.parent, Frame(joint.on_parent.position), float(joint.length)
+    for part in chain(joint):
+        link = f"{part.name}_link"
+        body = xml.SubElement(robot, "link", name=link)
+        element = _joint(robot, part.name, "continuous", at, link, place)
+        xml.SubElement(element, "axis", xyz=_text(AXES[part.move[1]]))
+        at, place = link, Frame()
+    visual = xml.SubElement(body, "visual")
+    _origin(visual, (length / 2, 0.0, 0.0), (0.0, pi / 2, 0.0))
+    shape = xml.SubElement(visual, "geometry")
+    xml.SubElement(shape, "cylinder", radius=_text([thick / 2]), length=_text([length]))
+    _colour(visual, len(COLOURS) - 1)
+    xml.SubElement(robot, "link", name=f"{joint.name}_end")
+    _joint(robot, f"{joint.name}_end_frame", "fixed", at, f"{joint.name}_end", Frame((length, 0.0, 0.0)))
 
 
 def _strength(mechanism: Mechanism, joint: Joint) -> float:
