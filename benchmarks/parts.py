@@ -86,7 +86,7 @@ def parts(simulation: Simulation) -> Parts:
         )
     index = {GROUND: -1}
     in_part = {GROUND: (np.eye(3), np.zeros(3))}  # each body's own frame in its part's
-    found = []
+    found: list[Part] = []
     order_q, order_v = list[int](), list[int]()
     for name in _branch_by_branch(simulation):
         joint, links = mechanism.joint(name), [link for link in tree.links if link.joint == name]

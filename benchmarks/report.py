@@ -10,6 +10,7 @@ from ..model.command_common import table
 from .tasks import COMPILED, VIRTUAL
 
 Results = dict[str, Any]
+Rows = list[dict[str, Any]]
 
 
 def targets(results: Results) -> list[dict[str, Any]]:
@@ -74,66 +75,60 @@ def ratio(results: Results, task: str, mechanism: str, one: str, other: str) -> 
 
 
 def describe(results: Results) -> str:
-    """All tables."""
-    parts = [_heading(results)]
-    if results["agreement"]:
-        rows = [
-            (r["mechanism"], r["quantity"], r["state"], r["contender"], f"{r['difference']:.1e}")
-            for r in results["agreement"]
-        ]
-        parts.append(
-            "Do all compute the same? Largest difference from cutjoint, over the largest value\n"
-            + table(rows, ("mechanism", "quantity", "state", "contender", "difference"))
-        )
+    """All tables, those of what was measured."""
+    parts = [_heading(results), _agreement(results["agreement"])]
     for task, mechanism in dict.fromkeys((r["task"], r["mechanism"]) for r in results["speed"]):
-        rows = [
-            (
-                r["contender"],
-                f"{r['best'] * 1e6:.2f}",
-                f"{r['median'] * 1e6:.2f}",
-                f"{r['noise']:.0%}",
-                f"{r['ratio']:.2f}",
-            )
-            for r in results["speed"]
-            if (r["task"], r["mechanism"]) == (task, mechanism)
-        ]
-        rows.sort(key=lambda row: float(row[1]))
-        header = ("contender", "best, us", "median, us", "noise", "times ours")
-        parts.append(f"{mechanism}, {task}\n" + table(rows, header))
+        rows = [r for r in results["speed"] if (r["task"], r["mechanism"]) == (task, mechanism)]
+        parts.append(f"{mechanism}, {task}\n" + _speed(rows))
     if results["compile"]:
-        rows = [
-            (
-                r["mechanism"],
-                r["function"],
-                r.get("operations", ""),
-                _seconds(r, "trace"),
-                _seconds(r, "compile"),
-            )
-            for r in results["compile"]
-        ]
-        header = ("mechanism", "function", "operations", "trace, s", "compile, s")
-        parts.append("Before the first call\n" + table(rows, header))
+        parts.append("Before the first call\n" + _compile(results["compile"]))
     if results["chain"]:
-        rows = [
-            (
-                r["fourbars"],
-                r["bodies"],
-                r["operations"],
-                f"{r['best'] * 1e6:.2f}",
-                f"{r['per_body'] * 1e9:.0f}",
-            )
-            for r in results["chain"]
-        ]
-        header = ("four-bars", "bodies", "operations", "best, us", "ns a body")
-        parts.append("Chain of four-bars, dynamics\n" + table(rows, header))
+        parts.append("Chain of four-bars, dynamics\n" + _chain(results["chain"]))
     if results["targets"]:
-        rows = [
+        words = [
             (r["target"], f"{r['measured']:.2f}", "yes" if r["met"] else "NO") for r in results["targets"]
         ]
-        parts.append("Targets\n" + table(rows, ("", "measured", "met")))
-    if results["notes"]:
-        parts.append("\n".join(f"note: {note}" for note in results["notes"]))
-    return "\n\n".join(parts)
+        parts.append("Targets\n" + table(words, ("", "measured", "met")))
+    parts += ["\n".join(f"note: {note}" for note in results["notes"])]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _agreement(rows: Rows) -> str:
+    header = ("mechanism", "quantity", "state", "contender", "difference")
+    words = [(*(r[column] for column in header[:4]), f"{r['difference']:.1e}") for r in rows]
+    return "Do all compute the same? Largest difference from cutjoint, over the largest value\n" + table(
+        words, header
+    )
+
+
+def _speed(rows: Rows) -> str:
+    words = [
+        (
+            r["contender"],
+            f"{r['best'] * 1e6:.2f}",
+            f"{r['median'] * 1e6:.2f}",
+            f"{r['noise'] * 100:.0f}",
+            f"{r['ratio']:.2f}",
+        )
+        for r in sorted(rows, key=lambda r: r["best"])
+    ]
+    return table(words, ("contender", "best, us", "median, us", "noise, %", "times ours"))
+
+
+def _compile(rows: Rows) -> str:
+    words = [
+        (r["mechanism"], r["function"], r.get("operations", ""), _seconds(r, "trace"), _seconds(r, "compile"))
+        for r in rows
+    ]
+    return table(words, ("mechanism", "function", "operations", "trace, s", "compile, s"))
+
+
+def _chain(rows: Rows) -> str:
+    words = [
+        (r["fourbars"], r["bodies"], r["operations"], f"{r['best'] * 1e6:.2f}", f"{r['per_body'] * 1e9:.0f}")
+        for r in rows
+    ]
+    return table(words, ("four-bars", "bodies", "operations", "best, us", "ns a body"))
 
 
 def _heading(results: Results) -> str:
@@ -165,28 +160,28 @@ def draw(path: str | os.PathLike[str], results: Results) -> None:
     for axis, (task, mechanism) in zip(axes, groups, strict=False):
         rows = [r for r in results["speed"] if (r["task"], r["mechanism"]) == (task, mechanism)]
         rows.sort(key=lambda r: -r["best"])
-        _bars(axis, rows)
+        _bars(axis, rows, results["versions"].keys() - {"cutjoint"})
         axis.set_title(f"{mechanism}: {task}")
     if results["chain"]:
         axis = axes[len(groups)]
         axis.plot(
             [r["bodies"] for r in results["chain"]], [r["per_body"] * 1e9 for r in results["chain"]], "o-"
         )
-        axis.set(title="chain of four-bars: dynamics", xlabel="bodies", ylabel="ns a body", xscale="log")
-        axis.set_ylim(bottom=0)
+        axis.set(title="chain of four-bars: dynamics", xlabel="bodies", ylabel="ns a body")
+        axis.set_ylim(0, 1.3e9 * max(r["per_body"] for r in results["chain"]))
     for axis in axes[count:]:
         axis.set_visible(False)
     with write_atomically(path) as temporary:
         figure.savefig(temporary, dpi=130)
 
 
-def _bars(axis: Any, rows: Iterable[dict[str, Any]]) -> None:
-    rows = list(rows)
+def _bars(axis: Any, rows: Rows, peers: Iterable[str]) -> None:
+    """Best times on a logarithmic scale, peers in grey."""
     names = [r["contender"] for r in rows]
     times = [r["best"] * 1e6 for r in rows]
-    colours = ["#1f77b4" if name.startswith("cutjoint") else "#bbbbbb" for name in names]
+    colours = ["#bbbbbb" if name.partition(",")[0] in peers else "#1f77b4" for name in names]
     bars = axis.barh(names, times, color=colours)
     axis.bar_label(bars, [f"{t:.3g} us" for t in times], padding=3, fontsize=8)
     axis.set_xscale("log")
-    axis.set_xlim(right=max(times) * 4)
+    axis.set_xlim(min(times) / 4, max(times) * 4)
     axis.tick_params(axis="y", labelsize=8)

@@ -1,0 +1,152 @@
+"""The benchmark measures what it says it does; how fast anything is, no test asserts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cutjoint.benchmarks import peers
+from cutjoint.benchmarks.measure import Effort, Timing, side_by_side
+from cutjoint.benchmarks.parts import parts
+from cutjoint.benchmarks.report import describe, targets
+from cutjoint.benchmarks.subjects import chain, subject
+from cutjoint.model import Simulation
+from cutjoint.model.command import main
+
+# Peers whose loops are rigid must agree; MuJoCo's are springs, and give way by this much.
+CLOSE = {
+    "Pinocchio": 1e-6,
+    "Pinocchio, differenced": 1e-6,
+    "cutjoint, virtual machine": 1e-10,
+    "MuJoCo": 1e-2,
+}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """One short run of everything on the smaller mechanism, as a user starts it."""
+    folder = tmp_path_factory.mktemp("bench")
+    saved, picture = folder / "bench.json", folder / "bench.png"
+    command = ["bench", "--quick", "--mechanism", "stewart", "--save", str(saved), "--plot", str(picture)]
+    assert main(command) == 0
+    return json.loads(saved.read_text()), picture
+
+
+def test_every_part_is_there(quick: tuple[dict[str, Any], Path]) -> None:
+    results, picture = quick
+    measured = {(row["task"], row["contender"]) for row in results["speed"]}
+    for task in ("dynamics", "linearization", "step"):
+        assert (task, "cutjoint, virtual machine") in measured
+    for row in results["speed"]:
+        assert 0 < row["best"] <= row["median"]
+        assert row["noise"] >= 0
+    assert {row["function"] for row in results["compile"]} == {"dynamics", "linearization", "step"}
+    assert [row["bodies"] for row in results["chain"]] == [3, 5, 11, 21]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_contenders_compute_the_same(quick: tuple[dict[str, Any], Path]) -> None:
+    results, _ = quick
+    compared = [row for row in results["agreement"] if row["contender"] in CLOSE]
+    assert {row["state"] for row in compared} == {"at rest", "in motion"}
+    for row in compared:
+        assert row["difference"] < CLOSE[row["contender"]], row
+
+
+@pytest.mark.skipif(find_spec("pinocchio") is None, reason="pin is not installed")
+def test_the_larger_mechanism_is_the_same_for_its_peer() -> None:
+    from cutjoint.benchmarks.peer_pinocchio import Peer
+
+    measured = subject("hexapod")
+    model = Peer(measured.parts)
+    for q, v in measured.states.values():
+        ours = measured.simulation._kernel("dynamics")(q, v, measured.u, measured.simulation._p)[0]
+        assert np.abs(model.accelerations(q, v, measured.u) - ours).max() < 1e-6 * np.abs(ours).max()
+
+
+@pytest.mark.skipif(find_spec("mujoco") is None, reason="mujoco is not installed")
+def test_a_peer_gets_the_same_masses() -> None:
+    import mujoco
+    from cutjoint.benchmarks.peer_mujoco import Peer
+
+    simulation = Simulation("stewart", compile=False)
+    model = Peer(parts(simulation))
+    model.set_state(simulation.state.q, simulation.state.v, np.zeros(3))
+    mujoco.mj_forward(model.model, model.data)
+    M = np.zeros((9, 9))
+    mujoco.mj_fullM(model.model, model.data, M)
+    ours = simulation._kernel("coefficients")(simulation.state.q, simulation.state.v, np.zeros(3), [])[0]
+    order = model.parts.order_v
+    np.testing.assert_allclose(M, ours[np.ix_(order, order)], atol=1e-9)
+
+
+def test_without_peers_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(peers, "find_spec", lambda name: None)
+    assert main(["bench", "--quick", "--mechanism", "stewart", "--only", "dynamics"]) == 0
+    said = capsys.readouterr().out
+    assert "note: pinocchio is not installed (pip install 'cutjoint[bench]'): left out" in said
+    assert "note: mujoco is not installed (pip install 'cutjoint[bench]'): left out" in said
+    assert "Targets" not in said
+
+
+def test_unknown_tasks_and_mechanisms(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--only", "dynamic"]) == 2
+    assert "--only: there is no task 'dynamic'; did you mean 'dynamics'?" in capsys.readouterr().err
+    assert main(["bench", "--mechanism", "arm"]) == 2
+    assert "there is no mechanism to measure 'arm'" in capsys.readouterr().err
+
+
+def test_turns_rotate_and_all_take_part() -> None:
+    order: list[str] = []
+
+    def contender(name: str) -> Callable[[], None]:
+        return lambda: order.append(name)
+
+    timings = side_by_side({n: contender(n) for n in "abc"}, Effort(rounds=6, turn=1e-5))
+    assert list(timings) == ["a", "b", "c"]
+    turns = "".join(b for a, b in zip(["", *order], order, strict=False) if a != b)
+    assert turns.endswith("abcbcacab" * 2)
+
+
+def test_noise_is_half_the_middle_half() -> None:
+    timing = Timing.of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert (timing.best, timing.median) == (1.0, 3.0)
+    assert timing.noise == pytest.approx((4 - 2) / 2 / 3)
+
+
+def test_targets_compare_what_was_measured() -> None:
+    def row(task: str, contender: str, best: float) -> dict[str, Any]:
+        return {"task": task, "mechanism": "stewart", "contender": contender, "best": best}
+
+    speed = [
+        row("dynamics", "cutjoint, compiled", 1.0),
+        row("dynamics", "Pinocchio", 5.0),
+        row("linearization", "cutjoint, compiled", 2.0),
+        row("linearization", "MuJoCo", 200.0),
+    ]
+    found = {t["target"]: (t["measured"], t["met"]) for t in targets({"speed": speed, "chain": []})}
+    assert found == {
+        "stewart, dynamics compiled: at least 6 times faster than Pinocchio": (5.0, False),
+        "stewart, linearization: at least 50 times faster than MuJoCo's forward differences": (100.0, True),
+    }
+
+
+def test_a_chain_has_its_bodies_and_one_freedom() -> None:
+    report = Simulation(chain(3), compile=False).topology()
+    assert len(report.bodies) == 7
+    assert report.mobility == 1
+
+
+def test_tables_show_the_doubts(quick: tuple[dict[str, Any], Path]) -> None:
+    results, _ = quick
+    text = describe(results)
+    assert "Do all compute the same?" in text
+    for note in results["notes"]:
+        assert f"note: {note}" in text
