@@ -76,6 +76,14 @@ def test_over_constrained_groups_are_told_apart():
     assert "tilt" not in report.text().replace("tilted", "")
 
 
+def test_square_but_singular():
+    """Seven rows on seven unknowns, one of them repeated: one freedom is left, and Newton does not mind."""
+    report = Problem("arm", (ARM,), {**HINGE, "again": Dot1("ground", "arm", Z, Y)}).solve()
+    assert report.rows == report.unknowns == 7 and report.rank == 6 and not report.searched
+    assert report.iterations < 10 and report.residual < 1e-10
+    assert report.free == ((("arm",), 1),) and len(report.redundant) == 1
+
+
 def test_many_bodies():
     """A chain of six bars on pins, its end held: rank and freedom of a linkage."""
     bars = tuple(

@@ -21,7 +21,7 @@ def search(problem: Problem, start: Array, tolerance: float) -> tuple[Array | No
     random = np.random.default_rng(0)
     starts = start + np.linspace(0, 0.8, NEARBY)[:, None] * random.normal(size=(NEARBY, len(start)))
     found, misfit = damped(system, starts)
-    polished = newton(system, found, tolerance, 20)
+    polished = newton(system, found, tolerance, 20, 1e-10)
     # far steps in the polish would be luck, not a solution near the misfit's minimum
     good = polished.converged & (np.abs(polished.q - found).max(-1) < 1e-2)
     solution = polished.q[int(np.argmax(good))] if good.any() else None

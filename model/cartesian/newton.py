@@ -25,8 +25,14 @@ class Outcome(NamedTuple):
     residual: Array  # (n,) ‖Φ‖₂ at the end; infinite where it blew up
 
 
-def newton(system: System, start: Array, tolerance: float = 1e-10, most: int = 100) -> Outcome:
-    """q ← q − J⁻¹Φ until ‖Φ‖₂ < tolerance or `most` steps are spent, for each row of `start`."""
+def newton(
+    system: System, start: Array, tolerance: float = 1e-10, most: int = 100, singular: float = 0.0
+) -> Outcome:
+    """q ← q − J⁻¹Φ until ‖Φ‖₂ < tolerance or `most` steps are spent, for each row of `start`.
+
+    J counts as invertible if its singular values differ by less than a factor 1/`singular`; with 0
+    only a pivot of exactly zero does not, which is what a plain LU notices.
+    """
     q = np.array(start, float)
     n = len(q)
     steps, residual = np.zeros(n, int), np.full(n, np.inf)
@@ -43,7 +49,7 @@ def newton(system: System, start: Array, tolerance: float = 1e-10, most: int = 1
             if k == most or not going.any():
                 break
             active = active[going]
-            q[active] -= _solve(J[going], phi[going])
+            q[active] -= _solve(J[going], phi[going], singular)
             steps[active] += 1
     return Outcome(q, converged, steps, residual)
 
@@ -73,17 +79,21 @@ def damped(system: System, start: Array, most: int = 200) -> tuple[Array, Array]
     return q, size
 
 
-def _solve(J: Array, phi: Array) -> Array:
+def _solve(J: Array, phi: Array, singular: float) -> Array:
     """J⁻¹Φ by LU where J is square and invertible, J⁺Φ elsewhere."""
-    if J.shape[-1] == J.shape[-2]:
+    square = J.shape[-1] == J.shape[-2]
+    if square and not singular:
         try:
             return np.linalg.solve(J, phi[..., None])[..., 0]
         except np.linalg.LinAlgError:
-            singular = np.linalg.det(J) == 0.0
+            bad = np.linalg.det(J) == 0.0
+    elif square:
+        values = np.linalg.svd(J, compute_uv=False)
+        bad = values[..., -1] <= singular * values[..., 0]
     else:
-        singular = np.ones(len(J), bool)
+        bad = np.ones(len(J), bool)
     step = np.empty((len(J), J.shape[-1]))
-    step[singular] = (np.linalg.pinv(J[singular]) @ phi[singular, :, None])[..., 0]
-    if not singular.all():
-        step[~singular] = np.linalg.solve(J[~singular], phi[~singular, :, None])[..., 0]
+    step[bad] = (np.linalg.pinv(J[bad], rcond=max(singular, 1e-15)) @ phi[bad, :, None])[..., 0]
+    if not bad.all():
+        step[~bad] = np.linalg.solve(J[~bad], phi[~bad, :, None])[..., 0]
     return step

@@ -21,6 +21,7 @@ from .newton import newton
 
 Array = np.ndarray
 RANK = 1e-8  # singular values below this share of the largest count as zero
+SINGULAR = 1e-10  # the same while Newton's method is on its way
 Derivative = Callable[[Side, Pose], Array]
 
 
@@ -129,7 +130,7 @@ class Problem:
         """Assemble, or raise an error that names the constraints that conflict."""
         if not self.constraints or not any(part.unknowns for part in self.parts):
             raise DescriptionError(f"assembly '{self.name}' needs a constraint and a part that moves")
-        outcome = newton(self.system(derivative), self.start()[None], tolerance, most)
+        outcome = newton(self.system(derivative), self.start()[None], tolerance, most, SINGULAR)
         x, steps, restarted = outcome.q[0], int(outcome.steps[0]), False
         if not outcome.converged[0]:
             found, best = search(self, self.start(), tolerance)
