@@ -6,6 +6,7 @@ the arrays, and a table leads from them to slots. Both runtimes and both version
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -101,7 +102,7 @@ def plan(
     if not (0 < step < inf):
         raise CutjointError(f"--step: the inner step must be positive and finite, not {step}")
     if marked:
-        mechanism = replace(mechanism, parameters={n: _path(mechanism, n) for n in marked})
+        mechanism = replace(mechanism, parameters=dict(_marked(mechanism, name) for name in marked))
     simulation = Simulation(mechanism, compile=False)
     result = Plan(mechanism, simulation, step, simulation._generic_rank()[0])
     result.chosen_inputs, result.chosen_outputs = tuple(inputs), tuple(outputs)
@@ -120,16 +121,16 @@ def plan(
     return result
 
 
-def _path(mechanism: Mechanism, name: str) -> str:
-    """A marked parameter by name, or a path given directly."""
+def _marked(mechanism: Mechanism, name: str) -> tuple[str, str]:
+    """Name and path of a parameter that the description marks, or of a path given directly."""
     if name in mechanism.parameters:
-        return mechanism.parameters[name]
+        return name, mechanism.parameters[name]
     try:
         parameters.locate(mechanism, name)
     except CutjointError as problem:
         known = ", ".join(mechanism.parameters) or "none"
         raise CutjointError(f"--parameter: {problem}; marked in the description: {known}") from None
-    return name
+    return re.sub(r"\W+", "_", name).strip("_"), name
 
 
 def _add(plan: Plan, variable: Variable) -> None:

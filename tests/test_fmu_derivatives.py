@@ -1,0 +1,170 @@
+"""Derivatives of the FMU: exact, against the engine's linear model and the FMU's own differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cutjoint.fmu import linear_model
+from cutjoint.fmu.linear import jacobian
+from cutjoint.model import Simulation
+from cutjoint.model.linearize import linearize, speed_names
+from fmu_tools import exported, get, initialize, instance, names, put, size
+
+# One mechanism with loops in space and balls in the tree, one with redundant rows and a parameter.
+NAMES = ("stewart", "fourbar", "mcpherson")
+OPTIONS: dict[str, dict[str, Any]] = {
+    "fourbar": {"marked": ("body.coupler.mass", "joint.coupler_pin.on_child.position"), "linear": True},
+    "mcpherson": {"marked": ("gravity", "s21RS")},
+}
+
+
+def fmu_of(name: str, fmi: int) -> Any:
+    return exported(name, fmi, **OPTIONS.get(name, {}))
+
+
+def move(name: str) -> tuple[Simulation, float]:
+    """The engine after 50 ms under an input, moving."""
+    simulation = Simulation(name, compile=False)
+    simulation.set_inputs([1.5] * len(simulation.inputs))
+    for _ in range(50):
+        simulation.step(1e-3)
+    return simulation, 0.05
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_linear_model_in_one_call_is_the_engines(name: str, fmi: int) -> None:
+    simulation, time = move(name)
+    path = fmu_of(name, fmi)
+    with instance(path) as fmu:
+        inputs = dict.fromkeys(names(fmu, "input"), 1.5)
+        outputs = [n for n in names(fmu, "output") if n != "singularity.distance"]
+    model = linear_model(path, time=time, inputs=inputs, outputs=outputs)
+    n = len(model.A) // 2
+    chosen = [state.removeprefix("joint.").replace(".position", "") for state in model.states[:n]]
+    speeds = speed_names(simulation)
+    R = np.eye(len(speeds))[[speeds.index(c) for c in chosen]]
+    engine = linearize(simulation, states=R, outputs=_whole(outputs))
+    # A ball's state is its displacement from a resting reference, the engine's a perturbation that
+    # moves along: their rates differ by half the bracket of the ball's speed.
+    engine.A[:n, :n] /= 2
+    for letter in "ABCD":
+        ours, theirs = getattr(model, letter), getattr(engine, letter)
+        assert ours.shape == theirs.shape
+        assert np.abs(ours - theirs).max() <= 1e-10 * max(1.0, np.abs(theirs).max()), letter
+
+
+def _whole(outputs: list[str]) -> list[str]:
+    """Names of whole outputs in order, from elements or arrays."""
+    return list(dict.fromkeys(n.split("[")[0] for n in outputs))
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_derivatives_are_the_slopes_of_the_fmu_itself(name: str, fmi: int) -> None:
+    """Model exchange: outputs and state derivatives along random directions of states, inputs, parameters."""
+    random = np.random.default_rng(1)
+    with instance(fmu_of(name, fmi), exchange=True) as fmu:
+        initialize(fmu, dict.fromkeys(names(fmu, "input"), 1.0))
+        fmu.enterContinuousTimeMode()
+        description = fmu.description
+        states = [d.variable.derivative for d in description.derivatives]
+        tunable = [v for v in description.modelVariables if v.variability == "tunable"]
+        inputs = [v for v in description.modelVariables if v.causality == "input"]
+        n = sum(size(v) for v in states)
+        x = np.zeros(n)
+        read_states(fmu, x)
+        x += 0.05 * random.normal(size=n)
+        knowns = [*states, *inputs, *tunable]
+        unknowns = [
+            *(d.variable for d in description.derivatives),
+            *(o.variable for o in description.outputs),
+        ]
+        write_states(fmu, x)
+        base = get(fmu, [v.name for v in knowns[len(states) :]])
+        J = jacobian(fmu, fmu.is3, unknowns, knowns)
+        direction = random.normal(size=J.shape[1])
+        h, ends = 1e-6, []
+        for sign in (1, -1):
+            write_states(fmu, x + sign * h * direction[:n])
+            at = 0
+            for v in knowns[len(states) :]:
+                width = size(v)
+                put(fmu, {v.name: base[at : at + width] + sign * h * direction[n + at : n + at + width]})
+                at += width
+            ends.append(get(fmu, [v.name for v in unknowns]))
+        slope, exact = (ends[0] - ends[1]) / (2 * h), J @ direction
+        assert np.abs(slope - exact).max() <= 1e-6 * max(1.0, np.abs(exact).max())
+
+
+def test_fixed_geometry_has_derivatives_too() -> None:
+    """How outputs change with a joint's place at constant independent coordinates, by re-assembling."""
+    name = "parameter.joint_coupler_pin_on_child_position"
+    with instance(fmu_of("fourbar", 3)) as fmu:
+        initialize(fmu)
+        description = fmu.description
+        (known,) = (v for v in description.modelVariables if v.name == name)
+        rows = [v for v in description.modelVariables if v.name == "singularity.distance"]
+        exact = jacobian(fmu, True, rows, [known])[0]
+        place, state = get(fmu, [name]), get(fmu, ["state.position"])
+        moved = fmu.getInt32([fmu.refs["state.coordinate"]])
+    joint = Simulation("fourbar", compile=False).tree
+    held = next(n for n, at in joint.v.items() if at.start == moved[0] - 1)
+    values = []
+    for sign in (1, -1):
+        with instance(fmu_of("fourbar", 3)) as fmu:
+            # a start value must differ from its default to be held
+            initialize(
+                fmu, {name: place + np.array([sign * 1e-5, 0, 0]), f"start.{held}.position": state + 1e-13}
+            )
+            values.append(get(fmu, ["singularity.distance"])[0])
+    assert (values[0] - values[1]) / 2e-5 == pytest.approx(exact[0], rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_adjoint_products_are_the_transpose(name: str) -> None:
+    random = np.random.default_rng(2)
+    with instance(fmu_of(name, 3)) as fmu:
+        initialize(fmu, dict.fromkeys(names(fmu, "input"), 1.0))
+        fmu.doStep(0.0, 0.02)
+        description = fmu.description
+        states = [d.variable.derivative for d in description.derivatives]
+        knowns = [*states, *(v for v in description.modelVariables if v.causality == "input")]
+        knowns += [v for v in description.modelVariables if v.name.startswith("parameter.")]
+        unknowns = [
+            *(d.variable for d in description.derivatives),
+            *(o.variable for o in description.outputs),
+        ]
+        rows, columns = sum(size(v) for v in unknowns), sum(size(v) for v in knowns)
+        a, b = random.normal(size=rows), random.normal(size=columns)
+        references = [v.valueReference for v in unknowns], [v.valueReference for v in knowns]
+        forward = np.array(fmu.getDirectionalDerivative(*references, b.tolist(), rows))
+        backward = np.array(fmu.getAdjointDerivative(*references, a.tolist(), columns))
+        scale = np.abs(a) @ np.abs(forward)
+        assert abs(a @ forward - backward @ b) <= 1e-12 * scale
+
+
+def test_linear_variables_hold_the_same_numbers() -> None:
+    path = fmu_of("fourbar", 2)
+    model = linear_model(path, time=0.01)
+    with instance(path) as fmu:
+        initialize(fmu)
+        fmu.doStep(0.0, 0.01)
+        A = [get(fmu, [f"linear.A[{i + 1},{j + 1}]"])[0] for i in range(2) for j in range(2)]
+        B = [get(fmu, [f"linear.B[{i + 1},1]"])[0] for i in range(2)]
+    assert np.array_equal(np.reshape(A, (2, 2)), model.A)
+    assert np.array_equal(np.reshape(B, (2, 1)), model.B)
+
+
+def read_states(fmu: Any, x: np.ndarray) -> None:
+    from test_fmu_agreement import pointer
+
+    fmu.getContinuousStates(pointer(x), len(x))
+
+
+def write_states(fmu: Any, x: np.ndarray) -> None:
+    from test_fmu_agreement import pointer
+
+    fmu.setContinuousStates(pointer(x), len(x))
