@@ -1,7 +1,7 @@
 """Tables and figures of the five papers, made again: one module a study.
 
-A module holds `ABOUT` (one line), `add_arguments(parser)` for its own options, and
-`study(args, progress) -> Study`. `STUDIES` names them all; `cutjoint reproduce` runs them.
+A module holds `ABOUT` (one line) and `study(args, progress) -> Study`, with `args.seed` and
+`args.samples` for random starts. `STUDIES` names them all; `cutjoint reproduce` runs them.
 """
 
 from __future__ import annotations
