@@ -11,6 +11,7 @@ from scipy.integrate import DOP853
 from .errors import SimulationError
 from .events import Event, Watch
 from .formulations.variable import LocalSolver
+from .mobility import NUMBERS, numbers
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -25,14 +26,15 @@ class Recorder:
     def __init__(self, simulation: Simulation, record: Iterable[str] | None):
         self.simulation = simulation
         self.names, self.index = columns(simulation, record)
-        self.singular = [k for k, n in enumerate(self.names) if n == "singularity.distance"]
+        self.singular = [(k, n) for k, n in enumerate(self.names) if n in NUMBERS]
         self.time: list[float] = []
         self.rows: list[np.ndarray] = []
 
     def add(self) -> None:
         row = self.simulation.output_vector()[self.index]
-        for k in self.singular:
-            row[k] = self.simulation.singularity_distance()
+        found = numbers(self.simulation) if self.singular else {}
+        for k, name in self.singular:
+            row[k] = found[name]
         self.time.append(self.simulation._time)
         self.rows.append(row)
 
@@ -51,7 +53,7 @@ def columns(simulation: Simulation, record: Iterable[str] | None) -> tuple[list[
         else:
             places[variable.name] = [(f"{variable.name}[{k + 1}]", i) for k, i in enumerate(where)]
             places.update({name: [(name, i)] for name, i in places[variable.name]})
-    places["singularity.distance"] = [("singularity.distance", 0)]
+    places.update({name: [(name, 0)] for name in NUMBERS})
     for name, source in simulation.mechanism.outputs.items():
         if source in places:
             found = places[source]

@@ -231,9 +231,9 @@ def _kernel(simulation: Simulation, name: str, R: np.ndarray) -> Any:
 def _output_rows(simulation: Simulation, wanted: list[str], T: np.ndarray, at: Any) -> Any:
     """C and D of chosen outputs, by differentiating their traced expressions along the tangents."""
     names, index = columns(simulation, wanted)
-    if "singularity.distance" in names:
+    if any(name.startswith("singularity.") for name in names):
         raise SimulationError(
-            "singularity.distance is found by iteration and has no linear model; leave it out"
+            "singularity.distance and rank are found by iteration and have no linear model; leave them out"
         )
     key = f"output_slopes{index.tolist()}"
     if key not in simulation._kernels:

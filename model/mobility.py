@@ -123,6 +123,15 @@ def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+NUMBERS = ("singularity.distance", "singularity.rank")
+
+
+def numbers(simulation: Simulation) -> dict[str, float]:
+    """Outputs that need singular values: the distance from a singularity, and the rank of G here."""
+    G, generic = simulation.closure()[1], simulation._generic_rank()[0]
+    return dict(zip(NUMBERS, (distance(G, generic), float(rank(G))), strict=True))
+
+
 def report(simulation: Simulation) -> Report:
     """Tree, cuts, rank, mobility and redundant constraints of a simulation at its present pose."""
     mechanism, tree = simulation.mechanism, simulation.tree

@@ -228,7 +228,7 @@ class Simulation:
         for variable in self.variables():
             part = y[variable.where]
             result[variable.name] = float(part[0]) if variable.size == 1 else part.copy()
-        result["singularity.distance"] = self.singularity_distance()
+        result.update(mobility.numbers(self))
         for name, source in self.mechanism.outputs.items():
             result[name] = pick(result, source)
         return result
