@@ -63,7 +63,7 @@ def close(
             if size < 100 * TOLERANCE:
                 return q, iteration  # round-off is reached; more would be noise
             damping = max(10 * damping, 1e-8 * float(np.linalg.norm(G, 2)) ** 2)
-            if damping > 1e8 * max(np.linalg.norm(G, 2) ** 2, 1e-300):
+            if damping > 1e8 * max(float(np.linalg.norm(G, 2)) ** 2, 1e-300):
                 break
             continue
         q, g, G = trial, g_trial, G_trial

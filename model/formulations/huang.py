@@ -18,6 +18,7 @@ balls its matrix is (Δt²/2) Φq M⁻¹Φqᵀ, singular wherever Φq is, whatev
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
@@ -36,7 +37,8 @@ from ..spatial import vector
 if TYPE_CHECKING:
     from ..simulation import Simulation
 
-TYPES = ("spherical", "revolute", "cylindrical", "prismatic")
+# Joint types, and which of their reactions (force 0, moment 3) is released along the axis.
+RELEASED = {"spherical": (), "revolute": (3,), "cylindrical": (0, 3), "prismatic": (0,)}
 SINGULAR = 1e-13  # relative size of what counts as zero in the linear system
 SEARCHES = 2  # for the joint coordinates that fit the bodies' poses
 
@@ -50,6 +52,35 @@ class BodyState(NamedTuple):
     w: np.ndarray
     force: np.ndarray  # applied, gravity included
     torque: np.ndarray  # applied, about the centre of mass
+
+
+@dataclass
+class Moving:
+    """A body with its accelerations (r̈, α): what they are, and what a reaction adds to them."""
+
+    state: BodyState
+    a: np.ndarray
+    alpha: np.ndarray
+    L: np.ndarray  # ∂r̈/∂Q
+    W: np.ndarray  # ∂α/∂Q
+    inverse: np.ndarray  # of the inertia, world axes
+
+    @staticmethod
+    def ground(size: int) -> Moving:
+        z, zero = np.zeros(3), np.zeros((3, size))
+        return Moving(BodyState(z, np.eye(3), z, z, z, z), z, z, zero, zero, np.zeros((3, 3)))
+
+    def vector(self, x: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """A vector fixed to the body at t + Δt, and its derivative by Q (Eqs. 18, 19)."""
+        speed = _cross(self.state.w, x)
+        second = _cross(self.alpha, x) + _cross(self.state.w, speed)
+        return x + speed * h + 0.5 * second * h**2, -0.5 * h**2 * (_tilde(x) @ self.W)
+
+    def point(self, x: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """A point fixed to the body at t + Δt, and its derivative by Q (Eqs. 12 to 14)."""
+        r, slope = self.vector(x - self.state.r, h)
+        moved = self.state.r + self.state.v * h + 0.5 * self.a * h**2
+        return moved + r, slope + 0.5 * h**2 * self.L
 
 
 class Reactions(NamedTuple):
@@ -95,8 +126,8 @@ def cartesian(eq: Equations) -> ca.Function:
         speeds += [v, w]
     ends = []
     for joint in mechanism.joints:
-        i, j = End(model, move, joint.parent, joint.on_parent), End(model, move, joint.child, joint.on_child)
-        ends.append(ca.vertcat(i.r, ca.vec(i.R), j.r, ca.vec(j.R)))
+        on = End(model, move, joint.parent, joint.on_parent), End(model, move, joint.child, joint.on_child)
+        ends.append(ca.vertcat(on[0].r, ca.vec(on[0].R), on[1].r, ca.vec(on[1].R)))
     D = ca.jacobian(ca.vertcat(*speeds), eq.v)
     names = ["q", "v", "u", "p"], ["B", "J", "D"]
     out = [ca.horzcat(*columns), ca.horzcat(*ends), D]
@@ -110,10 +141,10 @@ class Taylor:
         self.simulation = simulation
         mechanism = simulation.mechanism
         for joint in mechanism.joints:
-            if joint.type not in TYPES:
+            if joint.type not in RELEASED:
                 raise SimulationError(
                     f"the stepper 'taylor' has no equations for joint '{joint.name}' of type {joint.type}; "
-                    f"it knows {', '.join(TYPES)}"
+                    f"it knows {', '.join(RELEASED)}"
                 )
         if any(any(joint.armature) for joint in mechanism.joints):
             raise SimulationError("the stepper 'taylor' knows no armatures; model rotors as bodies")
@@ -137,61 +168,30 @@ class Taylor:
         ]
         return bodies, J.T, D
 
-    def reactions(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[Reactions, list[Any]]:
-        """Solve Eq. 36; also each body's state and accelerations (r̈, α) in world axes."""
-        bodies, ends, _ = self.states(q, v)
+    def reactions(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[Reactions, list[Moving]]:
+        """Solve Eq. 36; also how every body moves under its reactions."""
+        states, ends, _ = self.states(q, v)
         joints = self.simulation.mechanism.joints
         places, size = [], 0
         for joint in joints:
             places.append(size)
             size += 3 if joint.type == "spherical" else 6
-        # Accelerations: free part and coefficients of Q, for every body.
-        free, linear = [], []
-        for k, body in enumerate(bodies):
-            world = body.R @ self.inertia[k] @ body.R.T
-            inverse = np.linalg.inv(world)
-            alpha = inverse @ (body.torque - _cross(body.w, world @ body.w))
-            free.append((body.force / self.mass[k], alpha))
-            linear.append((np.zeros((3, size)), np.zeros((3, size)), inverse))
+        bodies = [self._free(k, state, size) for k, state in enumerate(states)]
         for joint, at, end in zip(joints, places, ends, strict=True):
-            r = end[12:15]  # both sides feel the reaction at the same point
-            for name, sign in ((joint.parent, -1.0), (joint.child, 1.0)):
-                if name == GROUND:
-                    continue
-                k = self.index[name]
-                L, W, inverse = linear[k]
-                L[:, at : at + 3] += sign * np.eye(3) / self.mass[k]
-                W[:, at : at + 3] += sign * inverse @ _tilde(r - bodies[k].r)
-                if joint.type != "spherical":
-                    W[:, at + 3 : at + 6] += sign * inverse
-        rows, right, held = [], [], []
+            self._react(bodies, joint, at, end[12:15])
+        rows: list[np.ndarray] = []
+        right: list[float] = []
+        released: list[int] = []
+        still = Moving.ground(size)
         for joint, at, end in zip(joints, places, ends, strict=True):
-            point_i, frame_i = end[:3], end[3:12].reshape(3, 3, order="F")
-            point_j, frame_j = end[12:15], end[15:24].reshape(3, 3, order="F")
-
-            def carried(name: str, x: np.ndarray, is_point: bool) -> tuple[np.ndarray, np.ndarray]:
-                """A point or vector of a body at t + Δt, and its derivative by Q."""
-                if name == GROUND:
-                    return x, np.zeros((3, size))
-                body, (a, alpha), (L, W, _) = (table[self.index[name]] for table in (bodies, free, linear))
-                d = x - body.r if is_point else x
-                speed = _cross(body.w, d)
-                second = _cross(alpha, d) + _cross(body.w, speed)
-                slope = -_tilde(d) @ W
-                if is_point:
-                    speed, second, slope = speed + body.v, second + a, slope + L
-                return x + speed * h + 0.5 * second * h**2, 0.5 * h**2 * slope
-
-            new = _joint_rows(joint, frame_i, frame_j, point_i, point_j, carried)
-            axis = frame_i[:, 2]
-            for value, slope in new:
+            i, j = (still if n == GROUND else bodies[self.index[n]] for n in (joint.parent, joint.child))
+            for value, slope in _joint_rows(joint.type, i, j, end, h):
                 rows.append(slope / (0.5 * h**2))
                 right.append(-value / (0.5 * h**2))
-            released = {"revolute": (3,), "cylindrical": (0, 3), "prismatic": (0,)}.get(joint.type, ())
-            for offset in released:  # nothing acts along or about the free axis
+            for offset in RELEASED[joint.type]:
                 row = np.zeros(size)
-                row[at + offset : at + offset + 3] = axis / self.mass.mean()
-                held.append(len(rows))
+                row[at + offset : at + offset + 3] = end[9:12] / self.mass.mean()
+                released.append(len(rows))
                 rows.append(row)
                 right.append(0.0)
         A = np.array(rows).reshape(-1, size)
@@ -201,11 +201,28 @@ class Taylor:
             j.name: Q[at + 3 : at + 6] if j.type != "spherical" else np.zeros(3)
             for j, at in zip(joints, places, strict=True)
         }
-        moving = [
-            (body, a + L @ Q, alpha + W @ Q)
-            for body, (a, alpha), (L, W, _) in zip(bodies, free, linear, strict=True)
-        ]
-        return Reactions(Q, A, held, forces, moments), moving
+        for body in bodies:
+            body.a, body.alpha = body.a + body.L @ Q, body.alpha + body.W @ Q
+        return Reactions(Q, A, released, forces, moments), bodies
+
+    def _free(self, k: int, state: BodyState, size: int) -> Moving:
+        """A body under applied forces alone (Eqs. 9, 10, with C_i of Eq. 13)."""
+        world = state.R @ self.inertia[k] @ state.R.T
+        inverse = np.linalg.inv(world)
+        alpha = inverse @ (state.torque - _cross(state.w, world @ state.w))
+        zero = np.zeros((3, size))
+        return Moving(state, state.force / self.mass[k], alpha, zero, zero.copy(), inverse)
+
+    def _react(self, bodies: list[Moving], joint: Any, at: int, r: np.ndarray) -> None:
+        """A joint's reaction on both its bodies, at one point r (Eqs. 14, 20, 34, 35)."""
+        for name, sign in ((joint.parent, -1.0), (joint.child, 1.0)):
+            if name == GROUND:
+                continue
+            body = bodies[self.index[name]]
+            body.L[:, at : at + 3] += sign * np.eye(3) / self.mass[self.index[name]]
+            body.W[:, at : at + 3] += sign * body.inverse @ _tilde(r - body.state.r)
+            if joint.type != "spherical":
+                body.W[:, at + 3 : at + 6] += sign * body.inverse
 
     def step(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, float]:
         """Move every body by its Taylor polynomial, then read the joints' coordinates and speeds.
@@ -215,10 +232,11 @@ class Taylor:
         """
         s = self.simulation
         goal, speeds = [], []
-        for body, a, alpha in self.reactions(q, v, h)[1]:
-            turn = _rotation(body.w * h + 0.5 * alpha * h**2)
-            goal.append((body.r + body.v * h + 0.5 * a * h**2, turn @ body.R))
-            speeds += [body.v + a * h, body.w + alpha * h]
+        for body in self.reactions(q, v, h)[1]:
+            x = body.state
+            turn = _rotation(x.w * h + 0.5 * body.alpha * h**2)
+            goal.append((x.r + x.v * h + 0.5 * body.a * h**2, turn @ x.R))
+            speeds += [x.v + body.a * h, x.w + body.alpha * h]
         q1 = s._kernel("retraction")(q, h * v)
         for _ in range(SEARCHES):
             found, _, D = self.states(q1, v)
@@ -229,28 +247,26 @@ class Taylor:
         return q1, v1, 0.5 * h * float(power[0])
 
 
-def _joint_rows(joint: Any, Ri: Any, Rj: Any, ri: Any, rj: Any, carried: Any) -> list[Any]:
+def _joint_rows(kind: str, i: Moving, j: Moving, end: np.ndarray, h: float) -> list[Any]:
     """Conditions at t + Δt with Q = 0, and their derivatives by Q (Eqs. 21, 25, 28, 32)."""
-    pi, dpi = carried(joint.parent, ri, True)
-    pj, dpj = carried(joint.child, rj, True)
+    Ri, Rj = end[3:12].reshape(3, 3, order="F"), end[15:24].reshape(3, 3, order="F")
+    (pi, dpi), (pj, dpj) = i.point(end[:3], h), j.point(end[12:15], h)
     d, dd = pj - pi, dpj - dpi
-    rows = []
-    if joint.type in ("spherical", "revolute"):
+    rows: list[Any] = []
+    if kind in ("spherical", "revolute"):
         rows += list(zip(d, dd, strict=True))
-    if joint.type == "spherical":
+    if kind == "spherical":
         return rows
-    zi, dzi = carried(joint.parent, Ri[:, 2], False)
-    zj, dzj = carried(joint.child, Rj[:, 2], False)
+    (zi, dzi), (zj, dzj) = i.vector(Ri[:, 2], h), j.vector(Rj[:, 2], h)
     across = Ri[:, :2].T  # two of the three rows of a cross product with the axis
     parallel = across @ _cross(zi, zj), across @ (_tilde(zi) @ dzj - _tilde(zj) @ dzi)
     rows += list(zip(*parallel, strict=True))
-    if joint.type == "revolute":
+    if kind == "revolute":
         return rows
     along = across @ _cross(zi, d), across @ (_tilde(zi) @ dd - _tilde(d) @ dzi)
     rows += list(zip(*along, strict=True))
-    if joint.type == "prismatic":
-        xi, dxi = carried(joint.parent, Ri[:, 0], False)
-        yj, dyj = carried(joint.child, Rj[:, 1], False)
+    if kind == "prismatic":
+        (xi, dxi), (yj, dyj) = i.vector(Ri[:, 0], h), j.vector(Rj[:, 1], h)
         rows.append((xi @ yj, xi @ dyj + yj @ dxi))
     return rows
 
