@@ -26,7 +26,7 @@ from cutjoint.model.topology import span
 from random_mechanisms import random_loop
 
 BATCHES, SIZE = 20, 10  # random mechanisms in all: 200
-STEPS = 0.02 / 2.0 ** np.arange(4)
+STEPS = 0.002 / 2.0 ** np.arange(3)
 POSITION_SWEEPS = 4
 
 
@@ -216,7 +216,7 @@ def check_loops(seed, case):
 
 def test_study_of_the_thesis(monkeypatch):
     """`cutjoint reproduce spencer-linear`: theorems hold, misprints are found, recursions are not dearer."""
-    monkeypatch.setattr(spencer_linear, "COUNTED", ("fourbar", "loader", "stewart"))
+    monkeypatch.setattr(spencer_linear, "COUNTED", ("fourbar", "stewart"))
     found = spencer_linear.study()
     said = {v.claim: v.reproduces for v in found.verdicts}
     assert [yes for claim, yes in said.items() if claim.startswith("theorem")] == [True, True]

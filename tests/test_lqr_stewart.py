@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from cutjoint.examples import lqr_stewart
 from cutjoint.examples.lqr_stewart import gain, main, run
 from cutjoint.model import Simulation
 from cutjoint.model.equilibrium import hold
@@ -33,7 +34,9 @@ def test_falls_without_the_controller(upright):
     assert np.degrees(np.abs(motion.error[-1]).max()) > 20
 
 
-def test_script_writes_a_plot(tmp_path, capsys):
+def test_script_writes_a_plot(upright, tmp_path, capsys, monkeypatch):
+    upright[0].reset()
+    monkeypatch.setattr(lqr_stewart, "Simulation", lambda *_, **__: upright[0])  # traced once is enough
     assert main(["--time", "0.3", "--plot", str(tmp_path / "balance.png"), "--no-compiler"]) == 0
     assert (tmp_path / "balance.png").stat().st_size > 10_000
     assert "unstable" in capsys.readouterr().out
