@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import re
 import resource
 import time
 from math import pi
+from pathlib import Path
 
 import mechanisms
 import numpy as np
@@ -120,6 +122,14 @@ def test_bricard_moves_with_one_redundant_row() -> None:
     assert np.ptp(t["joint.hinge1.position"]) > 0.5
     assert np.abs(t["energy"] - t["energy"][0]).max() < 1e-4
     assert t["loop.residual"].max() < 1e-10
+
+
+def test_the_page_on_singularities_runs() -> None:
+    page = Path(__file__).resolve().parents[1] / "docs" / "singularities.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    assert len(blocks) == 2
+    for code in blocks:
+        exec(compile(code, page.name, "exec"), {})
 
 
 def test_soak() -> None:
