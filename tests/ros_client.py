@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,6 +65,11 @@ class Process:
         while text not in self.output:
             assert self.popen.poll() is None and time.monotonic() < end, self.output
             time.sleep(0.02)
+
+    def shared_memory(self) -> set[Path]:
+        """Segments of Fast DDS that belong to this process; those of ports are shared with others."""
+        maps = Path(f"/proc/{self.popen.pid}/maps").read_text()
+        return {Path(found) for found in re.findall(r"/dev/shm/fastrtps_[0-9a-f]{16}$", maps, re.MULTILINE)}
 
     def stop(self, signum: int = signal.SIGINT) -> int:
         if self.popen.poll() is None:
