@@ -23,9 +23,10 @@ from .command_common import (
 from .description import Mechanism
 from .errors import CutjointError
 from .files import check_writable, picture_format
+from .formulations import CHARTS, FORMULATIONS, STABILIZATIONS, STEPPERS
 from .joints import TYPES
 from .reader import load
-from .simulation import Simulation
+from .simulation import METHODS, Simulation
 from .trajectory import Trajectory
 
 HELP = "Run a mechanism from its assembled pose with constant inputs; write a table or a plot."
@@ -33,6 +34,13 @@ EXAMPLE = """
 cutjoint simulate stewart --time 2 --torque all=10 --plot stewart.png
 cutjoint simulate arm --time 5 --method variable --tolerance 1e-10 --csv arm.csv
 """
+# Ways to compute the same motion: names, the default first, and what they choose.
+WAYS = {
+    "formulation": (FORMULATIONS, "how accelerations are found"),
+    "stabilization": (STABILIZATIONS, "what keeps loops closed"),
+    "stepper": (STEPPERS, "how a fixed step is taken"),
+    "chart": (CHARTS, "independent coordinates"),
+}
 CHECKS = ("energy", "loop.residual", "singularity.distance")
 
 
@@ -43,8 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--step", default="1e-3", metavar="S", help="step and spacing of records, s (default 1e-3)"
     )
     parser.add_argument(
-        "--method", choices=("fixed", "variable"), default="fixed", help="fixed or variable step"
+        "--method",
+        choices=METHODS,
+        default="fixed",
+        help="fixed step, variable step, or variable step on the local state-space form",
     )
+    for option, (names, about) in WAYS.items():
+        parser.add_argument(
+            f"--{option}", choices=names, default=names[0], help=f"{about} (default {names[0]})"
+        )
     parser.add_argument(
         "--tolerance", default="1e-10", metavar="X", help="of the variable step (default 1e-10)"
     )
@@ -82,7 +97,9 @@ def run(args: argparse.Namespace) -> int:
     inputs = read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder")
     gravity = read_gravity(args.gravity)
     begin = time.perf_counter()
-    simulation = Simulation(mechanism, gravity=gravity, compile=False if args.no_compile else None)
+    ways = {option: getattr(args, option) for option in WAYS}
+    compile = False if args.no_compile else None
+    simulation = Simulation(mechanism, gravity=gravity, compile=compile, **ways)
     units = output_units(simulation)
     wanted = [
         check_name(n, list(units), "--output", "output") for n in args.output or default_outputs(mechanism)
