@@ -45,9 +45,9 @@ class Kernel:
         self.results = [_array(function.name_out(k), function.size_out(k)) for k in range(function.n_out())]
         self._buffer, self.evaluate = function.buffer()
         for k, array in enumerate(self.arguments):
-            self._buffer.set_arg(k, memoryview(_flat(array)))
+            self._buffer.set_arg(k, _flat(array))
         for k, array in enumerate(self.results):
-            self._buffer.set_res(k, memoryview(_flat(array)))
+            self._buffer.set_res(k, _flat(array))
 
     def __call__(self, *values: Any) -> Any:
         for array, value in zip(self.arguments, values, strict=True):
@@ -67,9 +67,9 @@ def _array(name: str, size: tuple[int, int]) -> np.ndarray:
     return np.zeros(size[0])
 
 
-def _flat(array: np.ndarray) -> np.ndarray:
+def _flat(array: np.ndarray) -> memoryview:
     """The same memory as one row of numbers, in CasADi's column order."""
-    return array.reshape(-1, order="F")
+    return array.reshape(-1, order="F").data
 
 
 def kernel(function: ca.Function, compile: bool | None = None) -> Kernel:

@@ -109,7 +109,8 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
     a, b = [], []
     for i, link in enumerate(tree.links):
         a.append(-ad(ca.densify(S[i] @ v[link.v, :]), move.V[i]))
-        momentum = ca.SX.zeros(6, 1) if bare[i] is None else times(bare[i], move.V[i])
+        body = bare[i]
+        momentum = ca.SX.zeros(6, 1) if body is None else times(body, move.V[i])
         force = -ad_dual(move.V[i], momentum)
         b.append(force - outside[i] if i in outside else force)
     D, U, u = {}, {}, {}

@@ -118,8 +118,8 @@ class LinearModel:
             if path.suffix == ".json":
                 temporary.write_text(json.dumps(self.as_dict(), indent=1) + "\n")
             else:
-                names = {n: np.array(getattr(self, n)) for n in ("states", "inputs", "outputs")}
-                np.savez(temporary, A=self.A, B=self.B, C=self.C, D=self.D, **names)
+                x, u, y = (np.array(names) for names in (self.states, self.inputs, self.outputs))
+                np.savez(temporary, A=self.A, B=self.B, C=self.C, D=self.D, states=x, inputs=u, outputs=y)
 
 
 @dataclass(frozen=True)

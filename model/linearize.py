@@ -193,13 +193,14 @@ def state_names(simulation: Simulation, R: np.ndarray) -> tuple[list[str], list[
     speeds, units = speed_names(simulation), []
     for joint in simulation.tree.v:
         units += list(TYPES[simulation.mechanism.joint(joint).type].speed_units)
-    names, rates = [], []
+    positions: list[tuple[str, str]] = []
+    rates: list[tuple[str, str]] = []
     for pick in picks:
         joint, _, part = speeds[pick[0]].partition("[")
         index = f"[{part}" if part else ""
-        names.append((f"joint.{joint}.position{index}", units[pick[0]].removesuffix("/s")))
+        positions.append((f"joint.{joint}.position{index}", units[pick[0]].removesuffix("/s")))
         rates.append((f"joint.{joint}.velocity{index}", units[pick[0]]))
-    return [n for n, _ in [*names, *rates]], [u for _, u in [*names, *rates]]
+    return [n for n, _ in [*positions, *rates]], [u for _, u in [*positions, *rates]]
 
 
 def linear_kernel(simulation: Simulation, R: np.ndarray) -> Kernel:

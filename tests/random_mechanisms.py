@@ -122,7 +122,12 @@ class Maker:
         if same and nv:
             stiffness, rest = some(5.0), some(0.5)
             return replace(
-                joint, damping=some(0.5), stiffness=stiffness, rest=rest, friction=some(0.3), friction_speed=0.5
+                joint,
+                damping=some(0.5),
+                stiffness=stiffness,
+                rest=rest,
+                friction=some(0.3),
+                friction_speed=0.5,
             )
         return joint
 

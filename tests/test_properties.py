@@ -27,7 +27,12 @@ def numbers(eq, seed):
     """A state near the start pose, off the manifold, with speeds and inputs."""
     random = np.random.default_rng(seed)
     q = start_coordinates(eq.mechanism, eq.tree) + random.normal(size=eq.tree.nq) * 0.05
-    return q, random.normal(size=eq.tree.nv), random.normal(size=eq.u.numel()) * 5, random.normal(size=eq.tree.nv)
+    return (
+        q,
+        random.normal(size=eq.tree.nv),
+        random.normal(size=eq.u.numel()) * 5,
+        random.normal(size=eq.tree.nv),
+    )
 
 
 def close(a, b, tolerance=1e-10):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from cutjoint.model import Simulation, SimulationError, list_examples
 from cutjoint.model.command import main
 
@@ -38,7 +37,7 @@ def test_stewart_fixed_step(platform):
 
 
 def test_stewart_variable_step(platform):
-    simulation, passes = platform
+    simulation, _ = platform
     simulation.reset()
     simulation.set_inputs([10.0, 10.0, 10.0])
     before = simulation.energy()
