@@ -127,7 +127,9 @@ def applied(model: Model, move: Motion, closed: list[Loop], q: Any, v: Any, u: A
             if joint.name in torque:
                 supplied += torque[joint.name] * speed[0]
     for strut in mechanism.struts:
-        ends = [_point(model, move, b, s) for b, s in ((strut.body1, strut.point1), (strut.body2, strut.point2))]
+        ends = [
+            _point(model, move, b, s) for b, s in ((strut.body1, strut.point1), (strut.body2, strut.point2))
+        ]
         d, rate = ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]
         length = ca.sqrt(ca.sumsqr(d) + TINY)
         direction = d / length
@@ -215,4 +217,3 @@ def push(wrenches: dict[int, Any], move: Motion, link: int, r: Any, F: Any, T: A
     X = move.X[link]
     wrench = ca.vertcat(X.R.T @ (T + ca.cross(r - X.p, F)), X.R.T @ F)
     wrenches[link] = wrenches.get(link, 0) + wrench
-
