@@ -65,6 +65,7 @@ def describe(mechanism: Mechanism, report: dict[str, Any]) -> str:
         ("constraints", f"{report['rows']} rows, rank {report['rank']}"),
         ("redundant", redundant[0] if redundant else "none"),
         *(("", name) for name in redundant[1:]),
+        *_not_unique(report["not_unique"]),
         ("mobility", f"{report['mobility']} by rank, {report['freedoms_structural']} by counting"),
         ("singular value", f"{report['singular_value']:.4g} (smallest; 0 at a singularity)"),
         ("inputs", ", ".join(mechanism.inputs()) or "none"),
@@ -86,3 +87,7 @@ def describe(mechanism: Mechanism, report: dict[str, Any]) -> str:
 
 def _count(names: list[str], none: str, what: str) -> str:
     return f"{len(names)}, {what} {', '.join(names)}" if names else none
+
+
+def _not_unique(names: list[str]) -> list[tuple[str, str]]:
+    return [("not unique", f"reactions of {', '.join(names)} (least norm is given)")] if names else []
