@@ -202,3 +202,29 @@ def quaternion(R: np.ndarray) -> np.ndarray:
     """(w, x, y, z) of a rotation matrix."""
     x, y, z, w = Rotation.from_matrix(R).as_quat()
     return np.array([w, x, y, z])
+
+
+def motions(
+    all_parts: Parts, q: np.ndarray, v: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """(R, p, ω, v) of every part's frame in the world, for peers that know bodies only."""
+    q, v = coordinates(all_parts, q), np.asarray(v)[all_parts.order_v]
+    ground = np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+    for part in all_parts.parts:
+        R, p, spin, speed = found[part.parent] if part.parent >= 0 else ground
+        speed = speed + np.cross(spin, R @ part.p)
+        R, p = _compose((R, p), (part.R, part.p))
+        for move in part.moves:
+            if move.kind == "slide":
+                way = R @ move.axis
+                p, speed = p + way * q[move.q], speed + np.cross(spin, way * q[move.q]) + way * v[move.v]
+            elif move.kind == "turn":
+                spin = spin + R @ move.axis * v[move.v]
+                R = R @ Rotation.from_rotvec(move.axis * q[move.q]).as_matrix()
+            else:
+                w, x, y, z = q[move.q]
+                R = R @ Rotation.from_quat([x, y, z, w]).as_matrix()
+                spin = spin + R @ v[move.v]
+        found.append((R, p, spin, speed))
+    return found

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -21,6 +22,7 @@ from .subjects import Subject, chain
 Rows = list[dict[str, Any]]
 Show = Callable[[float], None]
 STEP = 1e-3
+WHILE = 0.02  # seconds over which motions are compared
 CHAINS = (1, 2, 5, 10, 20, 40)
 
 COMPILED = "cutjoint, compiled"
@@ -39,8 +41,11 @@ def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
     R = ca.sparsify(ca.SX(ca.DM(motor_chart(ours))))
     basis = linear_equations.tangent_basis(ours._equations, R)
     rows = []
+    later: dict[str, np.ndarray] = {}
     for state, (q, v) in subject.states.items():
         at = q, v, subject.u
+        if any(hasattr(model, "centres_after") for model in models.values()):
+            later[state] = centres_after(subject, q, v, WHILE)
         dv, _ = ours._kernel("dynamics")(*at, p)
         T, F, _ = (np.array(x) for x in basis(*at, p))
         slopes = F[ours.tree.nv :]
@@ -51,11 +56,28 @@ def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
             if hasattr(model, "slopes"):
                 found.append(("linearization", f"{name}, analytic", slopes, model.slopes(*at, T)))
                 found.append(("linearization", f"{name}, differenced", slopes, model.differences(*at, T)))
+            if hasattr(model, "centres_after"):
+                way = later[state] - centres_after(subject, q, v, 0.0)
+                error = model.centres_after(*at, WHILE) - later[state]
+                found.append((f"motion of {WHILE * 1e3:.0f} ms", name, way, way + error))
         for what, name, mine, other in found:
             worst = float(np.abs(mine - other).max() / np.abs(mine).max())
             row = {"mechanism": subject.name, "quantity": what, "state": state, "contender": name}
             rows.append({**row, "difference": worst})
     return rows
+
+
+def centres_after(subject: Subject, q: np.ndarray, v: np.ndarray, duration: float) -> np.ndarray:
+    """Centres of mass in the world after a while, one row a part: what every engine can tell."""
+    ours = subject.simulation
+    ours.state = replace(ours.state, time=0.0, q=q, v=v)
+    ours.set_inputs(subject.u)
+    for _ in range(round(duration / STEP)):
+        ours.step(STEP)
+    poses = ours.body_poses()
+    return np.array(
+        [poses[p.name][0] @ ours.mechanism.body(p.name).com + poses[p.name][1] for p in subject.parts.parts]
+    )
 
 
 def dynamics(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
@@ -188,9 +210,8 @@ def _ready(k: Kernel, subject: Subject, p: np.ndarray) -> Callable[[], Any]:
 
 
 def _stepping(simulation: Simulation, subject: Subject) -> Callable[[], Any]:
-    saved = simulation.save()[0]
     q, v, _ = subject.moving
-    start = type(saved)(0.0, q, v)
+    start = replace(simulation.state, time=0.0, q=q, v=v)
     simulation.state = start
     count = 0
 
