@@ -1,37 +1,143 @@
-"""What the README shows works."""
+"""What the documents show works: every code block is run, every link leads somewhere."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cutjoint.model import command
+from cutjoint.fmu import command as fmu_command
+from cutjoint.model import command, load
+from cutjoint.model.papers import STUDIES
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Installing, building a workspace and ROS's own tools are for the reader's machine.
+OUTSIDE = ("pip ", "make ", "ros2 ", "colcon ", "git ")
+SERVERS = {"view": "Ctrl-C ends it", "node": " Hz, inputs"}  # run until interrupted; what they say first
+NAMES = [path.relative_to(ROOT).as_posix() for path in DOCUMENTS]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.M | re.S)
+def blocks(text: str) -> list[tuple[str, str]]:
+    """(language, code) of every fenced block, in order."""
+    return re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.M | re.S)
 
 
-@pytest.mark.parametrize("code", blocks("python"))
-def test_python_blocks_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_code_runs_from_top_to_bottom(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "README.md", "exec"), {})
+    quick = functools.partial(fmu_command.export, optimize=0, picture=False)  # the same FMU, compiled faster
+    monkeypatch.setattr(fmu_command, "export", quick)
+    names: dict[str, Any] = {"__name__": "document"}
+    for language, code in blocks(document.read_text(encoding="utf-8")):
+        if language == "python":
+            exec(compile(code, document.name, "exec"), names)
+        elif language == "yaml":
+            run_yaml(code, tmp_path)
+        elif language in ("sh", "bash"):
+            for line in code.replace("\\\n", " ").splitlines():
+                run_line(line)
+        else:
+            raise AssertionError(f"what language is this block?\n{code}")
 
 
-@pytest.mark.parametrize("line", re.findall(r"^cutjoint .*", "\n".join(blocks("sh")), flags=re.M))
-def test_commands_run(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = shlex.split(line, comments=True)[1:]
-    assert command.main(words) == 0
+def run_yaml(code: str, folder: Path) -> None:
+    """A block that starts with '# name.yaml' is that file; a whole mechanism must load."""
+    named = re.match(r"# (\S+\.yaml)\n", code)
+    path = folder / (named[1] if named else "block.yaml")
+    path.write_text(code, encoding="utf-8")
+    if re.search(r"^joints:", code, flags=re.M) and re.search(r"^bodies:", code, flags=re.M):
+        assert load(str(path)).bodies
+
+
+def run_line(line: str) -> None:
+    words = shlex.split(line, comments=True)
+    if not words or line.startswith(OUTSIDE):
+        return
+    if words[0] == "python":
+        assert words[1] == "-m" and importlib.util.find_spec(words[2]), line
+        return
+    assert words[0] == "cutjoint", f"what is this line? {line}"
+    if "--platform" in words:
+        return  # cross compilers are an extra of their own and take minutes; the FMU's tests try one
+    if words[1] in SERVERS:
+        run_server(words[1:])
+        return
+    assert command.main(words[1:]) == 0, line
     for option in ("--picture", "--plot"):
         if option in words:
-            assert (tmp_path / words[words.index(option) + 1]).stat().st_size > 10_000
+            assert Path(words[words.index(option) + 1]).stat().st_size > 10_000
+
+
+def run_server(words: list[str]) -> None:
+    """Start it, wait until it says that it runs, interrupt it: it must end well."""
+    if importlib.util.find_spec({"view": "viser", "node": "rclpy"}[words[0]]) is None:
+        return
+    out = Path("server.txt")
+    environment = {
+        **os.environ,
+        "ROS_DOMAIN_ID": str(1 + os.getpid() % 100),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    }
+    with out.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cutjoint.model.command", *words],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env=environment,
+        )
+        try:
+            end = time.monotonic() + 60
+            while SERVERS[words[0]] not in out.read_text():
+                assert process.poll() is None and time.monotonic() < end, out.read_text()
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0, out.read_text()
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_links_lead_somewhere(document: Path) -> None:
+    for text, target in re.findall(r"\[([^\]]*)\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
+        if target.startswith(("http:", "https:")):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (document.parent / name).resolve() if name else document
+        assert path.exists(), f"[{text}]({target})"
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), flags=re.M)
+            assert anchor in {re.sub(r"[^\w\- ]", "", t).strip().lower().replace(" ", "-") for t in titles}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_commands_and_studies_that_are_named_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for name in re.findall(r"`cutjoint ([a-z]+)", text):
+        assert name in command.COMMANDS, name
+    for name in re.findall(r"`cutjoint reproduce ([a-z0-9-]+)", text):
+        assert name in {*STUDIES, "all"}, name
+    for name in re.findall(r"pytest (tests/\w+\.py)", text):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_page_on_papers_names_every_study() -> None:
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`cutjoint reproduce ([a-z0-9-]+)`", text)) == set(STUDIES)
 
 
 def test_every_command_in_the_table_exists() -> None:
-    named = set(re.findall(r"^\| `cutjoint (\w+)", README, flags=re.M))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `cutjoint (\w+)", readme, flags=re.M))
     assert named and named <= set(command.available())
