@@ -81,7 +81,7 @@ def test_single_steps_lose_what_sub_steps_keep() -> None:
 
 
 def parallel_run(loops: int, duration: float) -> tuple[float, float, float]:
-    """Largest angle between rods, largest energy drift, seconds a step."""
+    """Largest angle between rods, largest energy drift, median seconds a step."""
     s = Simulation(mechanisms.four_bars(loops))
     rods = [s.tree.q[f"base{k}"].start for k in range(loops + 1)]
     parts = step.energy(s._equations)  # all outputs of 40 loops would take long to compile
@@ -92,16 +92,17 @@ def parallel_run(loops: int, duration: float) -> tuple[float, float, float]:
     s.step(1e-3)  # compiles
     s.reset()
     start = energy()
-    apart = drift = spent = 0.0
+    apart = drift = 0.0
+    spent: list[float] = []
     for k in range(round(duration / 1e-3)):
         begin = time.perf_counter()
         s.step(1e-3)
-        spent += time.perf_counter() - begin
+        spent.append(time.perf_counter() - begin)
         apart = max(apart, float(np.ptp(s._q[rods])))
         if k % 20 == 19:
             drift = max(drift, abs(energy() - start))
     assert abs(s._q[rods[0]] - pi / 2) > 4 * 2 * pi  # more than four turns: eight line-ups
-    return apart, drift, spent / round(duration / 1e-3)
+    return apart, drift, float(np.median(spent))
 
 
 def test_rows_of_four_bars_stay_on_their_branch() -> None:
@@ -109,8 +110,8 @@ def test_rows_of_four_bars_stay_on_their_branch() -> None:
     for loops, (apart, drift, _) in found.items():
         assert apart < 1e-6, f"{loops} loops left their branch"
         assert drift < (1e-7 if loops <= 10 else 1e-4)
-    # Linear: four times the loops, at most twice what proportional would be on a busy machine.
-    assert found[40][2] < 8 * found[10][2]
+    # Linear in the number of loops: 4 times the loops, 4 times the time (3.1 measured).
+    assert found[40][2] < 6 * found[10][2]
 
 
 def test_bricard_moves_with_one_redundant_row() -> None:
