@@ -144,6 +144,7 @@ def _doubts(results: dict[str, Any]) -> list[str]:
         worst[key] = max(worst.get(key, 0.0), row["difference"])
     reasons = {
         "MuJoCo": "its loops are springs",
+        "Drake": "its only method for closed loops is of first order",
         "Pinocchio, analytic": "differences of its own accelerations agree with cutjoint, not with it",
     }
     return [

@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+Rows: TypeAlias = list[dict[str, Any]]  # of the report
 CLOCK = time.thread_time if time.get_clock_info("thread_time").resolution <= 1e-6 else time.perf_counter
 
 
@@ -70,6 +71,21 @@ def side_by_side(
         name: Timing.of(np.array(values) / getattr(contenders[name], "calls", 1))
         for name, values in seconds.items()
     }
+
+
+def rows(task: str, mechanism: str, timings: Mapping[str, Timing], base: Timing) -> Rows:
+    """One row a contender; `ratio` is its best time over the base's, `median_ratio` the same of medians."""
+    return [
+        {
+            "task": task,
+            "mechanism": mechanism,
+            "contender": name,
+            **vars(timing),
+            "ratio": timing.best / base.best,
+            "median_ratio": timing.median / base.median,
+        }
+        for name, timing in timings.items()
+    ]
 
 
 def _calls_a_turn(call: Callable[[], Any], turn: float) -> int:

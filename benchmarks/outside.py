@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .measure import Effort, side_by_side
+from ..model.single_joints import JointValues
+from .measure import Effort, rows, side_by_side
 from .subjects import Subject
 
 STEP = 1e-3
+STEPPED = "cutjoint, step"
 
 
 def fmu_step(subject: Subject, effort: Effort, show: Callable[[float], None]) -> list[dict[str, Any]]:
@@ -50,7 +52,7 @@ def fmu_step(subject: Subject, effort: Effort, show: Callable[[float], None]) ->
             slave.setReal(inputs, list(subject.u))
             slave.exitInitializationMode()
             contenders = {
-                "cutjoint, compiled": _wrapped(simulation.step, simulation.save, simulation.restore),
+                STEPPED: _wrapped(simulation.step, simulation.save, simulation.restore),
                 "native FMU in FMPy": _fmu(slave),
             }
             timings = side_by_side(contenders, effort, show)
@@ -58,18 +60,7 @@ def fmu_step(subject: Subject, effort: Effort, show: Callable[[float], None]) ->
             slave.terminate()
             slave.freeInstance()
             shutil.rmtree(unpacked, ignore_errors=True)
-    base = timings["cutjoint, compiled"]
-    return [
-        {
-            "task": "FMU step",
-            "mechanism": subject.name,
-            "contender": name,
-            **vars(timing),
-            "ratio": timing.best / base.best,
-            "median_ratio": timing.median / base.median,
-        }
-        for name, timing in timings.items()
-    ]
+    return rows("FMU step", subject.name, timings, timings[STEPPED])
 
 
 def _wrapped(
@@ -102,42 +93,32 @@ def _fmu(slave: Any) -> Callable[[], None]:
 
 
 def message(subject: Subject, effort: Effort, show: Callable[[float], None]) -> list[dict[str, Any]]:
-    """Filling a JointState with every joint, turning it into bytes, and publishing it."""
-    from rclpy.serialization import serialize_message
+    """What the ROS node does after a step: read all joints, fill a JointState, publish it."""
     from sensor_msgs.msg import JointState
 
     simulation = subject.simulation
-    names = list(simulation.tree.v)
-    values = np.zeros(len(names))
-    state = JointState(name=names)
-
-    def fill() -> None:
-        state.position = array("d", values)
-        state.velocity = array("d", values)
-        state.effort = array("d", values)
-
     simulation.reset()
     simulation.set_inputs(subject.u)
+    values = JointValues(simulation)
+    state = JointState(name=list(values.names))
+    effort_bytes = np.zeros(len(values.names)).tobytes()
+
+    def fill() -> None:
+        state.position = array("d", values.position.tobytes())
+        state.velocity = array("d", values.velocity.tobytes())
+        state.effort = array("d", effort_bytes)
+
+    fill()
     with _publisher(JointState) as publisher:
         contenders = {
-            "cutjoint, compiled step": _wrapped(simulation.step, simulation.save, simulation.restore),
-            "fill the message": fill,
-            "turn it into bytes": lambda: serialize_message(state),
-            "publish it": lambda: publisher.publish(state),
+            STEPPED: _wrapped(simulation.step, simulation.save, simulation.restore),
+            "reading the joints": lambda: values.read(simulation.output_vector()),
+            "filling the message": fill,
+            "publishing it": lambda: publisher.publish(state),
         }
         timings = side_by_side(contenders, effort, show)
-    base = timings["cutjoint, compiled step"].best
-    return [
-        {
-            "task": f"message of {len(names)} joints",
-            "mechanism": subject.name,
-            "contender": name,
-            **vars(timing),
-            "ratio": timing.best / base,
-            "median_ratio": timing.median / timings["cutjoint, compiled step"].median,
-        }
-        for name, timing in timings.items()
-    ]
+    joints, axes = len(simulation.mechanism.joints), len(values.names)
+    return rows(f"message of {joints} joints with {axes} axes", subject.name, timings, timings[STEPPED])
 
 
 @contextmanager

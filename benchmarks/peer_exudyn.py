@@ -91,8 +91,8 @@ class Peer:
                 show=False,
             )
         owner = {part.moves[0].v.start: k for k, part in enumerate(self.parts.parts)}
-        for torque, speed in zip(u, self.parts.motors, strict=True):
-            k = owner[speed]
+        for torque, motor in zip(u, self.parts.motors, strict=True):
+            k = owner[motor]
             if self.parts.parts[k].parent >= 0:
                 raise NotImplementedError("only motors that react on ground are set up for Exudyn")
             axis = moving[k][0] @ self.parts.parts[k].moves[0].axis  # fixed in the world

@@ -16,10 +16,9 @@ import numpy as np
 from ..model import Simulation, equations, linear_equations, step
 from ..model.compile import Kernel, find_compiler, kernel
 from ..model.linearize import chart, linear_kernel
-from .measure import Effort, Timing, side_by_side
+from .measure import Effort, Rows, Timing, rows, side_by_side
 from .subjects import Subject, chain
 
-Rows = list[dict[str, Any]]
 Show = Callable[[float], None]
 STEP = 1e-3
 WHILE = 0.02  # seconds over which motions are compared
@@ -40,7 +39,7 @@ def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
     slow = kernel(equations.dynamics(ours._equations), False)
     R = ca.sparsify(ca.SX(ca.DM(motor_chart(ours))))
     basis = linear_equations.tangent_basis(ours._equations, R)
-    rows = []
+    result: Rows = []
     later: dict[str, np.ndarray] = {}
     for state, (q, v) in subject.states.items():
         at = q, v, subject.u
@@ -63,8 +62,8 @@ def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
         for what, name, mine, other in found:
             worst = float(np.abs(mine - other).max() / np.abs(mine).max())
             row = {"mechanism": subject.name, "quantity": what, "state": state, "contender": name}
-            rows.append({**row, "difference": worst})
-    return rows
+            result.append({**row, "difference": worst})
+    return result
 
 
 def centres_after(subject: Subject, q: np.ndarray, v: np.ndarray, duration: float) -> np.ndarray:
@@ -86,7 +85,7 @@ def dynamics(subject: Subject, models: dict[str, Any], effort: Effort, show: Sho
     slow = kernel(equations.dynamics(ours._equations), False)
     contenders = _ours(slow, ours._kernel("dynamics"), subject, ours._p)
     contenders |= {name: m.dynamics(*subject.moving) for name, m in models.items() if hasattr(m, "dynamics")}
-    return _rows("dynamics", subject.name, side_by_side(contenders, effort, show))
+    return _beside_ours("dynamics", subject, side_by_side(contenders, effort, show))
 
 
 def linearization(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
@@ -100,7 +99,7 @@ def linearization(subject: Subject, models: dict[str, Any], effort: Effort, show
         for label, way in (("", "linearization"), (", centered", "centered_linearization")):
             if hasattr(model, way):
                 contenders[name + label] = getattr(model, way)(*subject.moving)
-    return _rows("linearization", subject.name, side_by_side(contenders, effort, show))
+    return _beside_ours("linearization", subject, side_by_side(contenders, effort, show))
 
 
 def one_step(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
@@ -114,7 +113,7 @@ def one_step(subject: Subject, models: dict[str, Any], effort: Effort, show: Sho
         simulation.set_inputs(subject.u)
         contenders[label] = _stepping(simulation, subject)
     contenders |= {name: m.step(*subject.moving) for name, m in models.items() if hasattr(m, "step")}
-    return _rows("step", subject.name, side_by_side(contenders, effort, show))
+    return _beside_ours("step", subject, side_by_side(contenders, effort, show))
 
 
 def tracing(subject: Subject) -> Rows:
@@ -126,7 +125,7 @@ def tracing(subject: Subject) -> Rows:
         "linearization": lambda: traced_linear(ours, R),
         "step": lambda: step.runge_kutta(equations.equations(ours.mechanism)),
     }
-    rows = []
+    result: Rows = []
     for name, write in sources.items():
         start = time.perf_counter()
         function = write()
@@ -139,8 +138,8 @@ def tracing(subject: Subject) -> Rows:
                 start = time.perf_counter()
                 kernel(function)
                 row["compile"] = time.perf_counter() - start
-        rows.append(row)
-    return rows
+        result.append(row)
+    return result
 
 
 def scaling(effort: Effort, show: Show, counts: tuple[int, ...] = CHAINS) -> Rows:
@@ -225,17 +224,5 @@ def _stepping(simulation: Simulation, subject: Subject) -> Callable[[], Any]:
     return advance
 
 
-def _rows(task: str, mechanism: str, timings: dict[str, Timing]) -> Rows:
-    """One row a contender; `ratio` is its best time over that of our fastest form."""
-    base = timings.get(COMPILED, timings[VIRTUAL])
-    return [
-        {
-            "task": task,
-            "mechanism": mechanism,
-            "contender": name,
-            **vars(timing),
-            "ratio": timing.best / base.best,
-            "median_ratio": timing.median / base.median,
-        }
-        for name, timing in timings.items()
-    ]
+def _beside_ours(task: str, subject: Subject, timings: dict[str, Timing]) -> Rows:
+    return rows(task, subject.name, timings, timings.get(COMPILED, timings[VIRTUAL]))
