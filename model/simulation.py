@@ -313,7 +313,7 @@ class Simulation:
             if name == "outputs":
                 function, self._variables = outputs(self._equations)
             elif name == "step":
-                function = step.runge_kutta(self._equations, TRACED[self._stepper])
+                function = step.runge_kutta(self._equations, TRACED.get(self._stepper, step.MOST_SUBSTEPS))
             else:
                 function = getattr(written, name)(self._equations)
             self._kernels[name] = kernel(function, self._compile)
