@@ -66,7 +66,8 @@ def compilers(name: str) -> list[str]:
     if native and not os.environ.get("CUTJOINT_ZIG"):
         return [native]
     if importlib.util.find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "cc", "-target", PLATFORMS[name].zig]
+        # zig adds a sanitizer of its own to code that is not optimized
+        return [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=all", "-target", PLATFORMS[name].zig]
     if name == here():
         raise CutjointError(
             "no C compiler found; install gcc or clang, or 'pip install cutjoint[cross]', "

@@ -38,13 +38,27 @@ void cj_reset(cj_instance* s)
     cj_forget(s);
 }
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+
+/* Asked of the processor itself: __builtin_cpu_supports needs a run-time library not found everywhere. */
+static int has_avx2_and_fma(void)
+{
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
+    if ((c >> 12 & 1) == 0 || (c >> 27 & 1) == 0 || (c >> 28 & 1) == 0) return 0; /* FMA, OSXSAVE, AVX */
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    if ((low & 6) != 6) return 0; /* the system keeps the wide registers */
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 5 & 1); /* AVX2 */
+}
+#endif
+
 void cj_begin(cj_instance* s, int exchange)
 {
     s->exchange = exchange;
     s->step = cj_step;
 #if defined(__x86_64__) && defined(__GNUC__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) s->step = cj_step_fast;
+    if (has_avx2_and_fma()) s->step = cj_step_fast;
 #endif
     cj_reset(s);
 }

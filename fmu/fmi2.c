@@ -53,8 +53,14 @@ static int is_exchange(component* c, const char* function, int exchange)
 static void tell(void* host, cj_status status, const char* category, const char* message)
 {
     component* c = host;
-    if (c->host.logger)
-        c->host.logger(c->host.componentEnvironment, c->name ? c->name : "", (int)status, category, "%s", message);
+    char plain[1200]; /* as a format of its own: many hosts can't take the arguments behind one */
+    size_t n = 0;
+    for (; *message && n < sizeof plain - 2; ++message) {
+        if (*message == '%') plain[n++] = '%';
+        plain[n++] = *message;
+    }
+    plain[n] = 0;
+    if (c->host.logger) c->host.logger(c->host.componentEnvironment, c->name ? c->name : "", (int)status, category, plain);
 }
 
 CJ_EXPORT const char* fmi2GetTypesPlatform(void) { return "default"; }
@@ -81,7 +87,7 @@ CJ_EXPORT void* fmi2Instantiate(const char* name, int type, const char* guid, co
     else if (type != 0 && type != 1) problem = "the type must be model exchange (0) or co-simulation (1)";
     if (problem) {
         if (host.logger)
-            host.logger(host.componentEnvironment, name ? name : "", CJ_ERROR, "logStatusError", "%s", problem);
+            host.logger(host.componentEnvironment, name ? name : "", CJ_ERROR, "logStatusError", problem);
         return NULL;
     }
     component* c = calloc(1, sizeof *c);
