@@ -47,7 +47,7 @@ import casadi as ca
 from .derivatives import Slopes, chain, newton_euler_slopes
 from .dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
 from .equations import Equations
-from .forces import Applied, applied
+from .forces import applied
 from .joints import TYPES
 from .kinematics import Model, frame_in_link, motion, position_rates
 from .linear_equations import _arguments, bracket
@@ -226,32 +226,32 @@ def _solve(factor: Factor, B: Any) -> Any:
 
 
 class Loads(NamedTuple):
-    """Applied forces at a state and their slopes."""
+    """Applied forces at a state and their slopes: generalized forces, and wrenches on links."""
 
-    act: Applied
-    tau: Slopes
-    wrenches: dict[int, Slopes]
+    tau: Any
+    wrenches: dict[int, Any]
+    tau_slopes: Slopes
+    wrench_slopes: dict[int, Slopes]
 
 
 def loads(eq: Equations) -> Loads:
     """Motors, springs, dampers, friction, struts, loads; their slopes by automatic differentiation."""
     nv = eq.tree.nv
     delta = ca.SX.sym("delta", nv)
-    still = motion(eq.model, eq.q, eq.v)
-    act = applied(eq.model, still, loops(eq.model, still), eq.q, eq.v, eq.u)
     move = motion(eq.model, eq.q, eq.v, None, delta)
     q = eq.q + position_rates(eq.model, eq.q, delta)
-    displaced = applied(eq.model, move, loops(eq.model, move), q, eq.v, eq.u)
-
-    together = ca.vertcat(displaced.tau, *displaced.wrenches.values())
-    J = ca.substitute(ca.jacobian(together, ca.vertcat(delta, eq.v, eq.u)), delta, ca.SX.zeros(nv, 1))
+    act = applied(eq.model, move, loops(eq.model, move), q, eq.v, eq.u)
+    forces = ca.densify(ca.vertcat(act.tau, *act.wrenches.values()))
+    J = ca.jacobian(forces, ca.vertcat(delta, eq.v, eq.u))
+    forces, J = (ca.substitute(x, delta, ca.SX.zeros(nv, 1)) for x in (forces, J))
     J = ca.sparsify(J)
 
     def slopes(rows: slice) -> Slopes:
         return Slopes(J[rows, :nv], J[rows, nv : 2 * nv], J[rows, 2 * nv :])
 
-    where = {i: slice(nv + 6 * k, nv + 6 * k + 6) for k, i in enumerate(displaced.wrenches)}
-    return Loads(act, slopes(slice(0, nv)), {i: slopes(rows) for i, rows in where.items()})
+    own, where = slice(0, nv), {i: slice(nv + 6 * k, nv + 6 * k + 6) for k, i in enumerate(act.wrenches)}
+    wrenches = {i: forces[rows] for i, rows in where.items()}
+    return Loads(forces[own], wrenches, slopes(own), {i: slopes(rows) for i, rows in where.items()})
 
 
 def recursive_linear(eq: Equations, R: Any) -> ca.Function:
@@ -260,8 +260,7 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     The accelerations too come from its null-space form, ẏ_v = −(KᵀMK)⁻¹Kᵀ(τ_NE(q, v, K̇y_v) − τ) (4.10).
     """
     model, q, v, nv = eq.model, eq.q, eq.v, eq.tree.nv
-    given = loads(eq)
-    act = given.act
+    act = loads(eq)
     still = motion(model, q, v)
     M = mass_matrix(model, still.f)
     later = ca.SX.sym("dv", nv)  # v̇, which K̈ needs and which needs K̇
@@ -278,8 +277,8 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     move = motion(model, q, v, dv)
     F = joint_wrenches(model, move, act.wrenches)
     r = onto_joints(model, F, dv) - act.tau
-    ne = newton_euler_slopes(model, move, v, dv, act.wrenches, given.wrenches, eq.u.numel())
-    Nq, Nv, Nu = ne.q - given.tau.q, ne.v - given.tau.v, ne.u - given.tau.u
+    ne = newton_euler_slopes(model, move, v, dv, act.wrenches, act.wrench_slopes, eq.u.numel())
+    Nq, Nv, Nu = ne.q - act.tau_slopes.q, ne.v - act.tau_slopes.v, ne.u - act.tau_slopes.u
 
     C, dC, one = bracket(eq, v), bracket(eq, dv), ca.SX.eye(nv)
     P = one - K @ R

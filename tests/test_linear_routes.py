@@ -13,54 +13,39 @@ import casadi as ca
 import numpy as np
 import pytest
 import scipy.linalg
-from cutjoint.model import Simulation
+from cutjoint.model.compile import kernel
 from cutjoint.model.derivatives_closed import basis, loop_rows, partial_jacobian, recursive_linear
-from cutjoint.model.equations import closure, equations
+from cutjoint.model.equations import closure, dynamics, equations, project_position, retraction
 from cutjoint.model.kinematics import motion, position_rates
 from cutjoint.model.linear_equations import linear, tangent_map
 from cutjoint.model.loops import jacobian, loops
 from cutjoint.model.mobility import rank
 from cutjoint.model.papers import spencer_linear
 from cutjoint.model.start import start_coordinates
-from cutjoint.model.topology import span
 from random_mechanisms import random_loop
 
 BATCHES, SIZE = 20, 10  # random mechanisms in all: 200
 STEPS = 0.002 / 2.0 ** np.arange(3)
-POSITION_SWEEPS = 4
-
-
-def usable(seed: int):
-    """A random closed-loop mechanism, or None if it can't move or is near a singularity where it starts."""
-    # odd seeds have two cut joints, and get three bodies so that some freedom is left
-    mechanism = random_loop(seed, 2 + seed % 2, forces=seed % 4 < 2)
-    if not span(mechanism).nv:
-        return None
-    eq = equations(mechanism)
-    _, G = closure(eq)(start_coordinates(mechanism, eq.tree), np.zeros(0))
-    values = np.linalg.svd(np.array(G), compute_uv=False)
-    r = rank(np.array(G))
-    return mechanism if 0 < r < eq.tree.nv and values[r - 1] > 0.03 else None
-
-
-def chosen(batch: int):
-    """The first mechanisms of a batch that are usable, with their seeds."""
-    found = ((seed, usable(seed)) for seed in count(1000 * batch))
-    return islice(((seed, mechanism) for seed, mechanism in found if mechanism), SIZE)
+POSITION_SWEEPS = 3
+NONE = np.zeros(0)  # parameters
 
 
 class Case:
-    """A mechanism at its start pose with random consistent speeds, inputs and a chart."""
+    """A random closed-loop mechanism where it starts, with consistent speeds, inputs and a chart."""
 
-    def __init__(self, seed: int, mechanism):
+    def __init__(self, seed: int):
         random = np.random.default_rng(seed)
-        self.simulation = Simulation(mechanism, compile=False)
-        self.eq = self.simulation._equations
-        self.tree = self.simulation.tree
-        self.p = self.simulation._p
-        self.q = self.simulation.state.q
-        G = self.simulation.closure()[1]
-        null = np.linalg.svd(G)[2][rank(G) :].T
+        # odd seeds have two cut joints, and get three bodies so that some freedom is left
+        mechanism = random_loop(seed, 2 + seed % 2, forces=seed % 4 < 2)
+        self.eq = equations(mechanism)
+        self.tree = self.eq.tree
+        self.closure = kernel(closure(self.eq), False)
+        self.q = start_coordinates(mechanism, self.tree)
+        g, G = self.closure(self.q, NONE)
+        assert np.abs(g).max(initial=0.0) < 1e-13
+        values, r = np.linalg.svd(G, compute_uv=False), rank(G)
+        self.usable = 0 < r < self.tree.nv and values[r - 1] > 0.03
+        null = np.linalg.svd(G)[2][r:].T
         self.freedom = null.shape[1]
         self.v = null @ random.normal(size=self.freedom)
         self.u = 5 * random.normal(size=self.eq.u.numel())
@@ -76,13 +61,13 @@ class Case:
 
     def basis(self, q):
         """K(q) with R K = 1, G K = 0."""
-        G = self.simulation._closed(q)[1]
+        G = self.closure(q, NONE)[1]
         right = np.vstack([np.eye(self.freedom), np.zeros((len(G), self.freedom))])
         return np.linalg.lstsq(np.vstack([self.R, G]), right, rcond=1e-9)[0]
 
     def rates(self, q, v, u):
         """ẏ of a state near the given one: R times the rates of the displacement and of the speeds."""
-        dv = self.simulation._kernel("dynamics")(q, v, u, self.p)[0]
+        dv = self.dynamics(q, v, u, NONE)[0]
         return np.concatenate([self.R @ self.displacement_rates(q, v), self.R @ dv])
 
     def displacement_rates(self, q, v):
@@ -104,9 +89,9 @@ class Case:
         f = self.freedom
         q, y, u = self.q, self.y.copy(), self.u.copy()
         if direction < f:
-            q = self.simulation._kernel("retraction")(q, h * self.K[:, direction])
+            q = self.retraction(q, h * self.K[:, direction])
             for _ in range(POSITION_SWEEPS):
-                q = self.simulation._kernel("project_position")(q, self.p)
+                q = self.project(q, NONE)
         elif direction < 2 * f:
             y[direction - f] += h
         else:
@@ -115,6 +100,8 @@ class Case:
 
     def differences(self):
         """(A, B) by central differences, extrapolated to h = 0."""
+        functions = dynamics(self.eq), retraction(self.eq), project_position(self.eq)
+        self.dynamics, self.retraction, self.project = (kernel(f, False) for f in functions)
         self.K = self.basis(self.q)
         columns = []
         for direction in range(2 * self.freedom + len(self.u)):
@@ -122,6 +109,12 @@ class Case:
             columns.append(extrapolated(lambda h, k=direction: self.near(k, h)) / unit)
         both = np.stack(columns, axis=1)
         return both[:, : 2 * self.freedom], both[:, 2 * self.freedom :]
+
+
+def chosen(batch: int):
+    """The first mechanisms of a batch, with seeds, that can move and are away from singularities."""
+    found = ((seed, Case(seed)) for seed in count(1000 * batch))
+    return islice(((seed, case) for seed, case in found if case.usable), SIZE)
 
 
 def multiply(a, b):
@@ -166,10 +159,9 @@ def error(found, wanted):
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_three_roads_agree(batch, monkeypatch):
     monkeypatch.setattr(ca, "cse", lambda x: x)  # changes the count of operations only, and takes long
-    for seed, mechanism in chosen(batch):
-        case = Case(seed, mechanism)
+    for seed, case in chosen(batch):
         R = case.symbolic_chart()
-        at = case.q, case.v, case.u, case.p
+        at = case.q, case.v, case.u, NONE
         exact = [np.array(x) for x in linear(case.eq, R)(*at)]
         recursive = [np.array(x) for x in recursive_linear(case.eq, R)(*at)]
         by_recursion, by_difference = error(recursive, exact), error(case.differences(), exact)
@@ -181,8 +173,8 @@ def test_three_roads_agree(batch, monkeypatch):
 @pytest.mark.parametrize("batch", [20, 21])
 def test_derivatives_of_the_loops(batch):
     """G = aJ, ∂_jG, Ġ, G̈ and K̇, K̈ against automatic differentiation of G, also off the manifold."""
-    for seed, mechanism in chosen(batch):
-        check_loops(seed, Case(seed, mechanism))
+    for seed, case in chosen(batch):
+        check_loops(seed, case)
 
 
 def check_loops(seed, case):
@@ -209,7 +201,7 @@ def check_loops(seed, case):
     if len(case.R) + G.shape[0] == case.tree.nv:  # off the manifold redundant rows leave no K
         pairs += [(b.dK, dot(b.K)), (b.ddK, dot(dot(b.K)))]
     f = ca.Function("f", [eq.q, eq.v, eq.p, dv], [ca.densify(x) for pair in pairs for x in pair])
-    values = [np.array(x) for x in f(q, v, case.p, a)]
+    values = [np.array(x) for x in f(q, v, NONE, a)]
     for x, y in zip(values[::2], values[1::2], strict=True):
         assert np.abs(x - y).max(initial=0.0) < 1e-9 * max(1.0, np.abs(y).max(initial=0.0))
 

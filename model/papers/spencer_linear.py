@@ -99,7 +99,7 @@ def study(args: argparse.Namespace | None = None, progress: Progress | None = No
     }
     verdicts = (*theorem_verdicts(found), *printed_verdicts(), *cost_verdicts(counts, load_error))
     return Study(
-        "Spencer 2005, chapter 4: linear models",
+        "Spencer 2004, chapter 4: linear models",
         text,
         data,
         verdicts,
