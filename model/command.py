@@ -130,10 +130,14 @@ def available() -> list[str]:
 
 
 def _exists(module: str) -> bool:
+    """Whether a module is installed; its package is not imported for that, which would take time."""
+    package, _, name = module.rpartition(".")
     try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the package around it is missing
+        found = importlib.util.find_spec(package)
+    except ModuleNotFoundError:
         return False
+    folders = (found.submodule_search_locations or ()) if found else ()
+    return any(os.path.exists(os.path.join(folder, f"{name}.py")) for folder in folders)
 
 
 def _report(error: Exception) -> int:

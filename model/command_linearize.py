@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .command_common import add_gravity, add_mechanism, read_gravity, read_pairs, table, to_json
+from .command_common import add_gravity, add_mechanism, check_name, read_gravity, read_pairs, table, to_json
+from .command_simulate import output_units
 from .equilibrium import Equilibrium, hold, settle
 from .errors import CutjointError
 from .files import check_writable, picture_format
-from .linear_model import LinearModel
+from .linear_model import LinearModel, model_format
 from .reader import load
 from .simulation import Simulation
 
@@ -56,9 +57,14 @@ def run(args: argparse.Namespace) -> int:
             check_writable(path)
     if args.plot:
         picture_format(args.plot)
+    if args.save:
+        model_format(args.save)
     mechanism = load(args.mechanism)
     simulation = Simulation(mechanism, gravity=read_gravity(args.gravity), compile=False)
     simulation.set_inputs(read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder"))
+    known = list(output_units(simulation)) if args.output else []
+    for name in args.output or ():
+        check_name(name, known, "--output", "output")
     if args.at:
         take_pose(simulation, args.at)
     rest = hold(simulation) if args.hold else settle(simulation) if args.settle else None

@@ -6,7 +6,9 @@ import argparse
 import importlib
 import importlib.util
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from .command_common import Progress, table, to_json
 from .errors import CutjointError
@@ -66,4 +68,16 @@ def run(args: argparse.Namespace) -> int:
                     print(f"figure: {path}")
     if args.json:
         print(to_json(collected if args.study == "all" else collected[args.study]))
+    elif args.study == "all":
+        print("# all\n\n" + summary({name: study["verdicts"] for name, study in collected.items()}))
     return 0
+
+
+def summary(verdicts: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """How many claims of each study reproduce, and of all."""
+    counts = {name: (sum(v["reproduces"] for v in found), len(found)) for name, found in verdicts.items()}
+    good, every = (sum(pair[k] for pair in counts.values()) for k in range(2))
+    rows = [(name, f"{a} of {b}") for name, (a, b) in counts.items()]
+    return (
+        table(rows, ("study", "claims that reproduce")) + f"\n\n{good} of {every}; the others say why above."
+    )

@@ -14,6 +14,14 @@ from .errors import CutjointError
 from .files import write_atomically
 
 
+def model_format(path: str | Path) -> Path:
+    """The path, if its ending is one that a linear model can be written to."""
+    path = Path(path)
+    if path.suffix not in (".json", ".npz"):
+        raise CutjointError(f"can't write a linear model to '{path}': give it the ending .json or .npz")
+    return path
+
+
 @dataclass(frozen=True)
 class LinearModel:
     """δẋ = A δx + B δu, δy = C δx + D δu around a state, x the independent coordinates and speeds.
@@ -111,9 +119,7 @@ class LinearModel:
 
     def save(self, path: str | Path) -> None:
         """Write to .json or .npz, by the ending of the path."""
-        path = Path(path)
-        if path.suffix not in (".json", ".npz"):
-            raise CutjointError(f"can't write a linear model to '{path}': give it the ending .json or .npz")
+        path = model_format(path)
         with write_atomically(path) as temporary:
             if path.suffix == ".json":
                 temporary.write_text(json.dumps(self.as_dict(), indent=1) + "\n")
