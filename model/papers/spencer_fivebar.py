@@ -154,7 +154,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
         "crossings": list(crossings(second["default"])),
     }
     figures = _figures(first, second) if getattr(args, "figures", None) else {}
-    return Study("Spencer 2002, 3.2: five-bar", text, data, _verdicts(first, second), figures)
+    return Study("Spencer 2004, 3.2: five-bar", text, data, _verdicts(first, second), figures)
 
 
 def _verdicts(first: dict[str, Run], second: dict[str, Run]) -> tuple[Verdict, ...]:
