@@ -11,6 +11,8 @@ from scipy.linalg import qr
 
 from . import linear_equations as written
 from .compile import Kernel, kernel
+from .derivatives_closed import recursive_linear
+from .equations import Equations
 from .errors import SimulationError
 from .integrate import columns
 from .joints import TYPES
@@ -208,6 +210,15 @@ def linear_kernel(simulation: Simulation, R: np.ndarray) -> Kernel:
     return _kernel(simulation, "linear", R)
 
 
+def fewest_operations(eq: Equations, R: Any) -> ca.Function:
+    """A and B by the road that takes fewer operations, as `cutjoint reproduce spencer-linear` counts them.
+
+    Where R picks speeds that is the thesis' recursions, otherwise automatic differentiation.
+    """
+    picks = R.is_constant() and R.shape[0] > 0
+    return recursive_linear(eq, R) if picks else written.linear(eq, R)
+
+
 def _kernel(simulation: Simulation, name: str, R: np.ndarray) -> Any:
     """A traced function of `linear_equations` for a chart, kept with the simulation's kernels.
 
@@ -218,10 +229,8 @@ def _kernel(simulation: Simulation, name: str, R: np.ndarray) -> Any:
     key = f"{name}{np.flatnonzero(R).tolist()}" if folded else f"{name}{R.shape}"
     eq = simulation._equations
     if key not in simulation._kernels:
-        if folded:
-            function = getattr(written, name)(eq, ca.sparsify(ca.SX(ca.DM(R))))
-        else:
-            function = getattr(written, name)(eq, ca.SX.sym("R", *R.shape))
+        make = fewest_operations if name == "linear" else getattr(written, name)
+        function = make(eq, ca.sparsify(ca.SX(ca.DM(R))) if folded else ca.SX.sym("R", *R.shape))
         simulation._kernels[key] = kernel(function, simulation._compile)
     found = simulation._kernels[key]
     if folded:
