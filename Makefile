@@ -18,10 +18,11 @@ ifdef AMENT_PREFIX_PATH
 unexport LD_LIBRARY_PATH AMENT_PREFIX_PATH
 endif
 
-.PHONY: help demo test lint clean
+.PHONY: help demo test lint memcheck clean
 help:
 	@echo "make demo    simulate, linearize and export a platform, run it as FMU and ROS node; see demo/index.html"
 	@echo "make test    run all tests"
+	@echo "make memcheck  run a native FMU under AddressSanitizer and valgrind"
 	@echo "make lint    check style and types only"
 	@echo "make clean   remove the virtual environment and everything that was built"
 
@@ -34,6 +35,9 @@ test: $(VENV)/test.stamp
 
 lint: $(VENV)/test.stamp
 	@$(BIN)/python -m pytest -q tests/test_style.py
+
+memcheck: $(VENV)/test.stamp
+	@$(BIN)/python tests/fmu_memcheck.py
 
 clean:
 	rm -rf $(VENV) build demo *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -51,9 +51,10 @@ def description(plan: Plan, shown: list[Variable] | None = None) -> str:
         interfaces = {"CoSimulation": {**interfaces["CoSimulation"], "needsExecutionTool": "true"}}
     for tag, more in interfaces.items():
         inner = element(root, tag, **common, **more)
-        files = None if python else element(inner, "SourceFiles")
-        for name in () if files is None else units_to_compile(2):
-            element(files, "File", name=name)
+        if not python:
+            files = element(inner, "SourceFiles")
+            for name in units_to_compile(2):
+                element(files, "File", name=name)
     unit_definitions(root, plan)
     categories = element(root, "LogCategories")
     for name, about in LOG_CATEGORIES.items():

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 from pythonfmu import Fmi2Slave
+from pythonfmu.enums import Fmi2Status
 from scipy.linalg import qr
 
 from ..model import local, parameters
 from ..model.compile import Kernel, kernel
-from ..model.errors import SimulationError
+from ..model.errors import CutjointError, SimulationError
 from ..model.outputs import outputs
 from ..model.reader import load
 from ..model.simulation import Simulation, State
@@ -63,9 +64,17 @@ class MechanismSlave(Fmi2Slave):
     def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:
         self.begin = start_time
 
+    def _refuse(self, message: str) -> None:
+        """Say what was wrong; an exception would be fatal, and pythonfmu's library crashes after it."""
+        self.log(message, Fmi2Status.error)
+
     def exit_initialization_mode(self) -> None:
-        self._assemble()
-        self.running = True
+        try:
+            self._assemble()
+        except CutjointError as problem:
+            self._refuse(str(problem))  # no status can be returned here: steps are refused from now on
+        else:
+            self.running = True
 
     def _assemble(self) -> None:
         """The mechanism at its start, with the parameters and start values set so far."""
@@ -100,9 +109,11 @@ class MechanismSlave(Fmi2Slave):
 
     def do_step(self, current_time: float, step_size: float) -> bool:
         if not (step_size >= 0 and math.isfinite(step_size)):
-            raise SimulationError(f"a step must be finite and not negative, not {step_size} s")
+            self._refuse(f"a step must be finite and not negative, not {step_size} s")
+            return False
         if not self.running:
-            raise SimulationError("a step was asked for before initialization ended")
+            self._refuse("a step was asked for, but initialization did not end well")
+            return False
         sim, h = self.simulation, self.plan.step
         before = sim.state
         whole = int(step_size / h + 1e-9)
@@ -112,9 +123,10 @@ class MechanismSlave(Fmi2Slave):
                 sim.step(h)
             if rest > 1e-9 * h:
                 sim.step(rest)
-        except SimulationError:
+        except SimulationError as problem:
             sim.state = before
-            raise
+            self._refuse(str(problem))
+            return False
         sim._time = current_time + step_size
         self._known = False
         return True
@@ -123,13 +135,13 @@ class MechanismSlave(Fmi2Slave):
         pairs = list(zip(vrs, values, strict=True))
         for vr, value in pairs:  # all or nothing
             if not (0 <= vr < self.values.size and self.settable[vr]):
-                raise SimulationError(f"there is no input or parameter with value reference {vr}")
-            if not math.isfinite(value):
-                raise SimulationError(f"value reference {vr} was given {value}; nothing was set")
-            if self.running and self.shaping[vr]:
-                raise SimulationError(
-                    f"value reference {vr} can be set before the end of initialization only"
+                return self._refuse(
+                    f"there is no input or parameter with value reference {vr}; nothing was set"
                 )
+            if not math.isfinite(value):
+                return self._refuse(f"value reference {vr} was given {value}; nothing was set")
+            if self.running and self.shaping[vr]:
+                return self._refuse(f"value reference {vr} can be set before the end of initialization only")
         for vr, value in pairs:
             self.values[vr] = value
         if self.running:
@@ -141,14 +153,18 @@ class MechanismSlave(Fmi2Slave):
         wanted = list(vrs)
         for vr in wanted:
             if not 0 <= vr < self.values.size:
-                raise SimulationError(f"there is no variable with value reference {vr}")
+                self._refuse(f"there is no variable with value reference {vr}")
+                return [math.nan] * len(wanted)
         if not self._known and any(not self.settable[vr] for vr in wanted):
             self._evaluate(wanted)
         return [float(self.values[vr]) for vr in wanted]
 
     def _evaluate(self, wanted: list[int]) -> None:
         if not self.running:
-            self._assemble()
+            try:
+                self._assemble()
+            except CutjointError as problem:
+                return self._refuse(str(problem))
         sim, first = self.simulation, self.plan.first
         self.values[0] = sim._time
         self.values[self._y] = sim.output_vector()[self.plan.rows]
@@ -172,7 +188,7 @@ class MechanismSlave(Fmi2Slave):
         free = np.zeros(nv)
         free[qr(G, mode="r", pivoting=True)[1][: self.plan.rank] if G.size else []] = 1.0
         independent = np.flatnonzero(free == 0)
-        rows = np.array(self.plan.rows)[self.plan.linear_rows] if self.plan.linear_rows else []
+        rows = np.array(self.plan.rows, int)[np.array(self.plan.linear_rows, int)]
         columns = []
         for k in range(2 * n + nu):
             d, v, u = np.zeros(nv), np.zeros(nv), np.zeros(nu)

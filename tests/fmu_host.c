@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct {
     void (*logger)(void*, const char*, int, const char*, const char*, ...);
@@ -308,7 +309,7 @@ static void bench(long steps)
            1e6 * took[steps / 2], 1e6 * took[(long)(0.99 * (double)steps)], 1e6 * took[(long)(0.999 * (double)steps)], 1e6 * took[steps - 1]);
     printf("real_time_factor %.1f\nmemory_before_kb %ld\nmemory_after_kb %ld\n", (double)steps * H / total, before, after);
     free(took);
-    fmi.release(c);
+    if (!*resources) fmi.release(c); /* freeing the last Python instance ends the interpreter: see main */
 }
 
 /* The engine's own compiled step beside the FMU's, in turns, so that both see the same machine. */
@@ -417,5 +418,7 @@ int main(int n, char** word)
     else if (strcmp(what, "resume") == 0 && n == 7) resume(word[6]);
     else if (n >= 7) bench(atol(word[6]));
     if (strcmp(what, "bench") == 0 && n == 9) beside_engine(word[7], word[8]);
+    fflush(stdout);
+    if (strcmp(what, "python") == 0) _exit(0); /* an interpreter that ends within a host may take it along */
     return 0;
 }

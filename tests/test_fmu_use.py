@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cutjoint.model import Simulation
-from fmpy import extract
+from fmpy import extract, read_model_description
 from fmpy.fmi1 import FMICallException
 from fmu_tools import exported, folder, get, initialize, instance, names, put
 

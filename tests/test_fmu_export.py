@@ -1,0 +1,225 @@
+"""Exporting: the same bytes, what is inside, what is refused, the Python runtime."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cutjoint.fmu import build, export
+from cutjoint.fmu.describe import identifier
+from cutjoint.fmu.describe2 import description
+from cutjoint.fmu.source import quoted
+from cutjoint.model import CutjointError, Simulation, load
+from cutjoint.model.command import main
+from fmpy.validation import validate_fmu
+from fmu_tools import exported, folder, get, initialize, instance, planned
+from scipy.linalg import qr
+
+FEW = ("joint.crank_pin.position", "energy")
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
+    for runtime in ("native", "python"):
+        paths = [tmp_path / f"{runtime}{k}.fmu" for k in range(2)]
+        for path in paths:
+            export("fourbar", path, runtime=runtime, outputs=FEW, optimize=0)
+        assert paths[0].read_bytes() == paths[1].read_bytes()
+        other = tmp_path / "other.fmu"
+        export("fourbar", other, runtime=runtime, outputs=FEW, optimize=0, step=2e-3)
+        guids = [
+            re.search(rb'guid="([^"]+)"', zipfile.ZipFile(p).read("modelDescription.xml"))
+            for p in (paths[0], other)
+        ]
+        assert guids[0] and guids[1] and guids[0][1] != guids[1][1]
+
+
+def test_what_is_inside(tmp_path: Path) -> None:
+    for fmi in (2, 3):
+        path = tmp_path / f"{fmi}.fmu"
+        export("fourbar", path, fmi=fmi, outputs=FEW, optimize=0)
+        archive = zipfile.ZipFile(path)
+        inside = set(archive.namelist())
+        icon = "model.png" if fmi == 2 else "terminalsAndIcons/icon.png"
+        assert {"documentation/index.html", "documentation/mechanism.png", icon, "sources/core.c"} <= inside
+        assert ("sources/buildDescription.xml" in inside) == (fmi == 3)
+        assert archive.read("documentation/mechanism.png").startswith(b"\x89PNG")
+        assert b"motor.crank.torque" in archive.read("documentation/index.html")
+        text = archive.read("modelDescription.xml").decode()
+        assert 'unit="rad"' in text and "<DefaultExperiment" in text and "logDynamicStateSelection" in text
+        assert "/tmp" not in text and str(Path.home()) not in text
+
+
+@pytest.mark.skipif(shutil.which("nm") is None or sys.platform != "linux", reason="needs nm and Linux")
+def test_only_the_interface_is_visible(tmp_path: Path) -> None:
+    with zipfile.ZipFile(exported("fourbar")) as archive:
+        library = archive.extract("binaries/linux64/fourbar.so", tmp_path)
+    done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+    found = [line.split()[-1] for line in done.stdout.splitlines()]
+    assert len(found) == 44 and all(name.startswith("fmi2") for name in found)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+def test_sources_can_be_compiled_again(tmp_path: Path) -> None:
+    from fmpy.build import build_platform_binary
+
+    with zipfile.ZipFile(exported("fourbar", outputs=FEW)) as archive:
+        archive.extractall(tmp_path)
+    (library,) = (tmp_path / "binaries").rglob("fourbar.so")
+    library.unlink()
+    build_platform_binary(tmp_path, configuration="Debug")
+    assert library.is_file()
+    repacked = shutil.make_archive(str(folder() / "again"), "zip", tmp_path)
+    with instance(Path(repacked)) as fmu:
+        initialize(fmu)
+        fmu.doStep(0.0, 0.01)
+        assert np.isfinite(get(fmu, ["energy"])).all()
+
+
+def test_names_never_reach_c_or_paths_unescaped() -> None:
+    assert quoted('a"b\\%s\n\u00e9') == '"a\\042b\\134\\045s\\012\\303\\251"'
+    assert identifier("../x y\u00e9") == "___x_y_" and identifier("3rrs") == "_3rrs"
+    plan = planned("fourbar", outputs=FEW)
+    hostile = replace(plan, mechanism=replace(plan.mechanism, description='<b> & "quotes" %s'))
+    assert "&lt;b&gt; &amp; &quot;quotes&quot; %s" in description(hostile)
+
+
+def test_numeric_routines_are_scipys(tmp_path: Path) -> None:
+    """Pivoted QR and the singular value, the two routines that are written in C by hand."""
+    for name in ("core.h", "numeric.c"):
+        shutil.copy(Path(build.__file__).parent / name, tmp_path)
+    sizes = [f"N{x}" for x in ("Q", "V", "U", "P", "M", "F", "Y", "LINEAR")]
+    sizes += [f"SIZE_{x}" for x in ("ARG", "RES", "IW", "W")]
+    (tmp_path / "sizes.h").write_text("".join(f"#define {n} 1\n" for n in sizes))
+    library = tmp_path / "numeric.so"
+    compiler = build.compilers(build.here())
+    subprocess.run(
+        [*compiler, "-O1", "-fPIC", "-shared", "-o", library, tmp_path / "numeric.c", "-lm"], check=True
+    )
+    c = ctypes.CDLL(str(library))
+    c.cj_pivots.restype = c.cj_singular.restype = ctypes.c_double
+    random = np.random.default_rng(0)
+
+    def at(x: np.ndarray) -> ctypes.c_void_p:
+        return ctypes.c_void_p(x.ctypes.data)
+
+    for m, n, rank in ((6, 9, 6), (5, 3, 2), (15, 21, 15), (5, 8, 3), (1, 1, 1)):
+        G = np.asfortranarray(random.normal(size=(m, rank)) @ random.normal(size=(rank, n)))
+        copy, chosen = G.copy(order="F"), np.zeros(n)
+        pivot = c.cj_pivots(at(copy), m, n, rank, None, at(chosen))
+        R, order = qr(G, mode="r", pivoting=True)
+        assert set(np.flatnonzero(chosen)) == set(order[:rank])
+        assert pivot == pytest.approx(abs(R[rank - 1, rank - 1]), rel=1e-9)
+        work, U, a, b = np.zeros((m, n)), np.zeros((m, m)), np.zeros(m), np.zeros(n)
+        sigma = c.cj_singular(at(G), m, n, rank, at(work), at(U), at(a), at(b))
+        assert sigma == pytest.approx(np.linalg.svd(G, compute_uv=False)[rank - 1], rel=1e-10)
+        assert a @ G @ b == pytest.approx(sigma, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"runtime": "java"}, "native, python"),
+        ({"fmi": 4}, "2 and 3"),
+        ({"fmi": 3, "runtime": "python"}, "offers FMI 2"),
+        ({"step": 0.0}, "must be positive"),
+        ({"platforms": ["amiga"]}, "linux64"),
+        ({"outputs": ["joint.crank_pin.positon"]}, "joint.crank_pin.position"),
+        ({"inputs": ["krank"]}, "crank"),
+        ({"parameters": ["body.krank.mass"]}, "crank"),
+    ],
+)
+def test_mistakes_get_one_sentence(tmp_path: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(CutjointError, match=re.escape(message)):
+        export("fourbar", tmp_path / "x.fmu", **options)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_compiler_both_ways_out_are_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUTJOINT_COMPILE", "0")
+    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        CutjointError, match=r"install gcc or clang, or 'pip install cutjoint\[cross\]'.*--runtime python"
+    ):
+        export("fourbar", tmp_path / "x.fmu")
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "x.fmu"
+    words = ["export", "fourbar", "-o", str(target), "--output", "energy", "--runtime", "python", "--json"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["output"] == 1
+    assert validate_fmu(str(target)) == []
+    assert main(["export", "fourbar", "-o", str(tmp_path / "no" / "x.fmu")]) == 2
+
+
+PYTHON = """
+import sys, numpy as np
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from fmu_tools import get, initialize, instance, put
+with instance(Path(sys.argv[2])) as a, instance(Path(sys.argv[3])) as b:  # two FMUs in one process
+    initialize(a, {"motor.crank.torque": 0.5})
+    initialize(b)
+    for k in range(50):
+        a.doStep(k * 1e-3, 1e-3)
+        b.doStep(k * 1e-3, 1e-3)
+    saved = a.getFMUstate()
+    bytes_ = a.serializeFMUstate(saved)
+    ends = []
+    for state in (None, saved, a.deSerializeFMUstate(bytes_)):
+        if state is not None:
+            a.setFMUstate(state)
+        for k in range(50, 100):
+            a.doStep(k * 1e-3, 1e-3)
+        ends.append(get(a, ["joint.crank_pin.position", "energy", "linear.A[2,1]"]))
+    assert np.array_equal(ends[0], ends[1]) and np.array_equal(ends[0], ends[2]), ends
+    for bad in (np.nan, np.inf):  # refused with a log line; pythonfmu can't return a status here
+        put(a, {"motor.crank.torque": bad})
+    assert get(a, ["motor.crank.torque"])[0] == 0.5
+    try:
+        a.doStep(0.1, -1.0)
+    except Exception:
+        pass
+    else:
+        raise SystemExit("a negative step was taken")
+    assert np.array_equal(ends[0], get(a, ["joint.crank_pin.position", "energy", "linear.A[2,1]"]))
+    print("RESULT", *ends[0], *get(b, ["joint.theta1.position"]))
+"""
+
+
+def test_python_runtime_is_the_engine(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.fmu", tmp_path / "b.fmu"
+    export("fourbar", first, runtime="python", linear=True, picture=False)
+    names = [j.name for j in load("double_pendulum").joints]
+    export("double_pendulum", second, runtime="python", picture=False)
+    assert validate_fmu(str(first)) == [] == validate_fmu(str(second))
+    modules = [zipfile.ZipFile(p).read("resources/slavemodule.txt") for p in (first, second)]
+    assert modules[0] != modules[1]
+    script = PYTHON.replace("joint.theta1.position", f"joint.{names[0]}.position")
+    words = [sys.executable, "-c", script, str(Path(__file__).parent), str(first), str(second)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    (line,) = [x for x in done.stdout.splitlines() if x.startswith("RESULT")] or [
+        f"{done.returncode} {done.stdout} {done.stderr}"
+    ]
+    crank, energy, a21, other = (float(word) for word in line.split()[-4:])
+    engine, pendulum = Simulation("fourbar", compile=False), Simulation("double_pendulum", compile=False)
+    engine.set_inputs([0.5])
+    for k in range(100):
+        engine.step(1e-3)
+        if k < 50:
+            pendulum.step(1e-3)
+    assert crank == pytest.approx(engine.outputs()["joint.crank_pin.position"], abs=1e-10)
+    assert energy == pytest.approx(engine.energy(), abs=1e-9)
+    assert np.isfinite(a21)
+    assert other == pytest.approx(pendulum.outputs()[f"joint.{names[0]}.position"], abs=1e-10)
