@@ -53,8 +53,10 @@ def test_example(example: tuple[str, list[float], Simulation], fmi: int) -> None
     close(np.concatenate([np.ravel(solved[n][-1]) for n in wanted]), engine, 1e-4)
 
 
-def exchange(path: Path, end: float, inputs: dict[str, float], wanted: list[str]) -> np.ndarray:
-    """Model exchange by Runge-Kutta with the engine's step, changes of chart included."""
+def exchange(
+    path: Path, end: float, inputs: dict[str, float], wanted: list[str], changes: list[float] | None = None
+) -> np.ndarray:
+    """Model exchange by Runge-Kutta with the engine's step; `changes` gets the times of new charts."""
     with instance(path, exchange=True) as fmu:
         initialize(fmu, inputs)
         events(fmu)
@@ -72,11 +74,28 @@ def exchange(path: Path, end: float, inputs: dict[str, float], wanted: list[str]
             write(fmu, x)
             event, _ = fmu.completedIntegratorStep()
             if event:
+                if changes is not None:
+                    changes.append((k + 1) * STEP)
                 fmu.enterEventMode()
                 events(fmu)
                 fmu.enterContinuousTimeMode()
                 read(fmu, x)
         return get(fmu, wanted)
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_other_coordinates_become_states_when_the_old_ones_degrade(fmi: int) -> None:
+    """A crank that turns: the slider's position describes it only until the dead centre comes near."""
+    simulation = Simulation("slider_crank", compile=False)
+    simulation.set_inputs([0.5])
+    simulation.run(1.0, step=STEP, record=["energy"])
+    changes: list[float] = []
+    path = exported("slider_crank", fmi)
+    with instance(path) as fmu:
+        wanted, (name,) = names(fmu, "output"), names(fmu, "input")
+    got = exchange(path, 1.0, {name: 0.5}, wanted, changes)
+    assert len(changes) >= 1
+    close(got, values_by_name(simulation, wanted), 1e-7)
 
 
 def events(fmu: Any) -> None:
