@@ -1,0 +1,97 @@
+"""The traced local state-space form on random mechanisms: lifts close loops, derivatives are exact."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from cutjoint.model import Simulation, local
+from cutjoint.model.equations import dynamics, retraction
+from cutjoint.model.outputs import outputs
+from random_mechanisms import random_loop, random_tree
+from scipy.linalg import qr
+
+MAKE = {f"loop{seed}": (random_loop, seed) for seed in range(5)} | {"tree": (random_tree, 3)}
+
+
+def flat(x: object) -> np.ndarray:
+    return np.array(x).ravel()
+
+
+class Chart:
+    """A mechanism in motion with a chart at its pose, and a point of the chart beside the reference."""
+
+    def __init__(self, key: str):
+        make, seed = MAKE[key]
+        self.sim = sim = Simulation(make(seed), compile=False)
+        eq, nv = sim._equations, sim.tree.nv
+        self.random = random = np.random.default_rng(seed)
+        everything = outputs(eq)[0]
+        rows = everything(eq.q, eq.v, eq.u, eq.p)[:8]
+        self.outputs = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [rows])
+        self.dynamics, self.place = dynamics(eq), retraction(eq)
+        self.step, self.speed = local.chart_step(eq), local.chart_speed(eq)
+        self.rates, self.displacement = local.chart_rates(eq), local.displacement(eq)
+        sim.set_inputs(random.normal(size=len(sim.inputs)))
+        G = sim.closure()[1]
+        self.free = np.zeros(nv)
+        if G.size:
+            self.free[qr(G, mode="r", pivoting=True)[1][: sim.topology().rank]] = 1.0
+        self.independent = np.flatnonzero(self.free == 0)
+        self.r, n = sim._q.copy(), len(self.independent)
+        self.y, self.w = 0.02 * random.normal(size=n), 0.3 * random.normal(size=n)
+        self.u, self.p = sim._u.copy(), sim._p.copy()
+
+    def spread(self, x: np.ndarray) -> np.ndarray:
+        full = np.zeros(self.sim.tree.nv)
+        full[self.independent] = x
+        return full
+
+    def lift(self, y: np.ndarray, w: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        d = self.spread(y)
+        for _ in range(8):
+            d = flat(self.step(self.r, d, self.free, p)[0])
+        q = flat(self.place(self.r, d))
+        return d, q, flat(self.speed(q, self.spread(w), self.free, p))
+
+    def values(self, y: np.ndarray, w: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        d, q, v = self.lift(y, w, p)
+        return np.concatenate(
+            [flat(self.rates(d, v)), flat(self.dynamics(q, v, u, p)[0]), flat(self.outputs(q, v, u, p)), q]
+        )
+
+
+@pytest.fixture(scope="module", params=MAKE)
+def chart(request: pytest.FixtureRequest) -> Chart:
+    return Chart(request.param)
+
+
+def test_a_lift_closes_the_loops_and_keeps_the_independent_ones(chart: Chart) -> None:
+    d, q, v = chart.lift(chart.y, chart.w, chart.p)
+    g, G = chart.sim._closed(q)
+    assert np.abs(g).max(initial=0.0) < 1e-12
+    assert np.abs(G @ v).max(initial=0.0) < 1e-9
+    assert np.array_equal(d[chart.independent], chart.y) and np.array_equal(v[chart.independent], chart.w)
+    assert flat(chart.displacement(chart.r, q)) == pytest.approx(d, abs=1e-12)
+
+
+def test_directions_forward_and_rows_back(chart: Chart) -> None:
+    eq, random = chart.sim._equations, chart.random
+    n = len(chart.independent)
+    d, _, v = chart.lift(chart.y, chart.w, chart.p)
+    point = (chart.r, d, v, chart.free, chart.u, chart.p)
+    dy, dw, du, dp = (random.normal(size=k) for k in (n, n, chart.u.size, chart.p.size))
+    seeds = (chart.spread(dy), chart.spread(dw), du, dp)
+    parts = [flat(x) for x in local.tangent(eq, chart.outputs)(*point, *seeds)]
+    exact, h = np.concatenate(parts), 1e-6
+    ends = [
+        chart.values(chart.y + s * dy, chart.w + s * dw, chart.u + s * du, chart.p + s * dp) for s in (h, -h)
+    ]
+    slope = (ends[0] - ends[1]) / (2 * h)
+    assert np.abs(slope - exact).max() < 1e-6 * max(1.0, np.abs(exact).max())
+    rows = [random.normal(size=x.size) for x in parts]
+    back = [flat(x) for x in local.adjoint(eq, chart.outputs)(*point, *rows)]
+    left = sum(a @ b for a, b in zip(rows, parts, strict=True))
+    right = sum(a @ b for a, b in zip(back, seeds, strict=True))
+    size = sum(np.abs(a) @ np.abs(b) for a, b in zip(rows, parts, strict=True))
+    assert abs(left - right) < 1e-11 * size
