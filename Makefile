@@ -51,12 +51,12 @@ $(VENV)/python.stamp:
 	@touch $@
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
-	@echo "== installing cutjoint and what the demo needs into $(VENV)/"
+	@echo "== installing cutjoint and what the demo needs into $(VENV)/ (a minute or two)"
 	@$(BIN)/python -m pip install -qq -e '.[$(DEMO_EXTRAS)]'
 	@$(BIN)/python -m pip install -qq -e '.[ros]' || echo "   no ROS wheels for this Python: the demo leaves the node out"
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(VENV)/python.stamp
-	@echo "== installing cutjoint, its test tools and the engines it is compared with into $(VENV)/"
+	@echo "== installing cutjoint, its test tools and the engines it is compared with into $(VENV)/ (some minutes)"
 	@$(BIN)/python -m pip install -qq -e '.[$(TEST_EXTRAS)]'
 	@touch $@ $(VENV)/demo.stamp

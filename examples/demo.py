@@ -136,7 +136,7 @@ class Demo:
         note = (
             ""
             if self.compiler
-            else "No C compiler was found: a step takes roughly thirty times as long as "
+            else "No C compiler was found: a step takes roughly ten times as long as "
             "compiled; install gcc or clang and run it again."
         )
         return Chapter("Simulation", command, about, rows, [picture], ["motion.csv", "motion.png"], note)
@@ -264,7 +264,7 @@ def main(argv: list[str] | None = None) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         demo = Demo(folder)
         if demo.compiler is None:
-            print("   no C compiler found: everything works, steps take about thirty times as long")
+            print("   no C compiler found: everything works, steps take about ten times as long")
         chapters = _run([demo.show, demo.assemble, demo.simulate, demo.linearize, demo.fmu, demo.ros])
         seconds = time.perf_counter() - begin
         with write_atomically(folder / "index.html") as temporary:

@@ -38,7 +38,7 @@ slider.max = film.frames.length - 1;
 
 function flat(p) {
   const x = p[0] - film.middle[0], y = p[1] - film.middle[1], z = p[2] - film.middle[2];
-  const s = Math.sin(azimuth), c = Math.cos(azimuth), k = canvas.height / (1.5 * film.size);
+  const s = Math.sin(azimuth), c = Math.cos(azimuth), k = canvas.height / (1.2 * film.size);
   const across = -s * x + c * y, away = c * x + s * y;
   const up = Math.cos(elevation) * z - Math.sin(elevation) * away;
   return [canvas.width / 2 + k * across, canvas.height / 2 - k * up,

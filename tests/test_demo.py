@@ -81,7 +81,7 @@ def test_without_a_compiler_it_works_and_says_what_is_slower(
     monkeypatch.setattr(demo.Demo, "ros", lambda self: demo.Chapter("ROS 2 node", "", ""))
     assert demo.main([str(tmp_path)]) == 0
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert row(page, "code") == "virtual machine" and "a step takes roughly thirty times as long" in page
+    assert row(page, "code") == "virtual machine" and "a step takes roughly ten times as long" in page
     assert "no C compiler found" in capsys.readouterr().out
     assert float(row(page, "differs from Python by").split()[0]) < 1e-9
 
