@@ -23,20 +23,19 @@ TIMEOUT = 900  # seconds for one file
 
 @dataclass(frozen=True)
 class Platform:
-    """Where a binary goes in FMI 2.0 and 3.0, and what the cross compiler calls it."""
+    """Where a binary goes in FMI 3.0, and what the cross compiler calls it."""
 
-    folder2: str
-    folder3: str
+    folder: str
     zig: str
     ending: str
 
 
 PLATFORMS = {
-    "linux64": Platform("linux64", "x86_64-linux", "x86_64-linux-gnu.2.17", ".so"),
-    "win64": Platform("win64", "x86_64-windows", "x86_64-windows-gnu", ".dll"),
-    "darwin64": Platform("darwin64", "x86_64-darwin", "x86_64-macos", ".dylib"),
-    "aarch64-linux": Platform("aarch64-linux", "aarch64-linux", "aarch64-linux-gnu.2.17", ".so"),
-    "aarch64-darwin": Platform("aarch64-darwin", "aarch64-darwin", "aarch64-macos", ".dylib"),
+    "linux64": Platform("x86_64-linux", "x86_64-linux-gnu.2.17", ".so"),
+    "win64": Platform("x86_64-windows", "x86_64-windows-gnu", ".dll"),
+    "darwin64": Platform("x86_64-darwin", "x86_64-macos", ".dylib"),
+    "aarch64-linux": Platform("aarch64-linux", "aarch64-linux-gnu.2.17", ".so"),
+    "aarch64-darwin": Platform("aarch64-darwin", "aarch64-macos", ".dylib"),
 }
 # No -march: an FMU travels. step_fast.c holds the step for newer x86-64 processors beside the plain one.
 FLAGS = ("-std=c11", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-Wall", "-Wno-unused-function")
@@ -60,10 +59,22 @@ def check_platforms(names: Sequence[str]) -> list[str]:
     return chosen
 
 
+def folder(name: str, chosen: Sequence[str], fmi: int) -> str:
+    """Where a platform's binary goes in `binaries/`.
+
+    FMI 2.0 has no word for 64-bit ARM: importers there look in linux64 and darwin64 too, so it goes
+    there unless the place is taken.
+    """
+    if fmi == 3:
+        return PLATFORMS[name].folder
+    plain = f"{name.removeprefix('aarch64-')}64" if name.startswith("aarch64-") else name
+    return plain if plain == name or plain not in chosen else name
+
+
 def compilers(name: str) -> list[str]:
     """The command that compiles for a platform, or an error that says how to get one."""
     native = find_compiler() if name == here() else None
-    if native and not os.environ.get("CUTJOINT_ZIG"):
+    if native:
         return [native]
     if importlib.util.find_spec("ziglang"):
         # zig adds a sanitizer of its own to code that is not optimized

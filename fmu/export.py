@@ -88,7 +88,7 @@ def contents(
     code = {n.removeprefix("sources/"): t for n, t in texts.items() if n.startswith("sources/")}
     for name in platforms:
         where = build.PLATFORMS[name]
-        folder = where.folder2 if fmi == 2 else where.folder3
+        folder = build.folder(name, platforms, fmi)
         binary = build.compile_for(name, code, units_to_compile(fmi), optimize)
         result[f"binaries/{folder}/{identifier(plan.mechanism.name)}{where.ending}"] = binary
     return result

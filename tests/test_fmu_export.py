@@ -84,6 +84,13 @@ def test_sources_can_be_compiled_again(tmp_path: Path) -> None:
         assert np.isfinite(get(fmu, ["energy"])).all()
 
 
+def test_platforms_have_their_folders() -> None:
+    both = ["linux64", "aarch64-linux", "win64"]
+    assert [build.folder(n, both, 2) for n in both] == ["linux64", "aarch64-linux", "win64"]
+    assert [build.folder(n, both, 3) for n in both] == ["x86_64-linux", "aarch64-linux", "x86_64-windows"]
+    assert build.folder("aarch64-darwin", ["aarch64-darwin"], 2) == "darwin64"
+
+
 def test_names_never_reach_c_or_paths_unescaped() -> None:
     assert quoted('a"b\\%s\n\u00e9') == '"a\\042b\\134\\045s\\012\\303\\251"'
     assert identifier("../x y\u00e9") == "___x_y_" and identifier("3rrs") == "_3rrs"
