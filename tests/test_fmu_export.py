@@ -68,10 +68,11 @@ def test_only_the_interface_is_visible(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-def test_sources_can_be_compiled_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_sources_can_be_compiled_again(tmp_path: Path, fmi: int) -> None:
     from fmpy.build import build_platform_binary
 
-    with zipfile.ZipFile(exported("fourbar", outputs=FEW)) as archive:
+    with zipfile.ZipFile(exported("fourbar", fmi, outputs=FEW)) as archive:
         archive.extractall(tmp_path)
     (library,) = (tmp_path / "binaries").rglob("fourbar.so")
     library.unlink()

@@ -16,12 +16,11 @@ from cutjoint.fmu.export import export
 from cutjoint.model import Simulation, step
 from cutjoint.model.compile import build, find_compiler
 from fmpy import extract
-from fmu_tools import exported, folder, host, host_words, run_host
+from fmu_tools import SOME, exported, folder, host, host_words, run_host
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or find_compiler() is None, reason="needs Linux and a C compiler"
 )
-FEW = ("joint.*.position", "energy", "singularity.distance", "linear.A")
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -68,7 +67,9 @@ def test_speed_memory_and_the_cost_of_the_boundary(stewart: list[str], record_pr
     assert got["memory_after_kb"] - got["memory_before_kb"] < 1024
     # Another processor setting (AVX2 and FMA against the native one) is part of the difference.
     assert got["fmu_us"] < 1.10 * got["engine_us"]
-    assert python["median_us"] > 5 * got["median_us"]
+    # The bare step, and what a master does each time: set inputs, step, get outputs.
+    assert python["median_us"] > 4 * got["median_us"]
+    assert python["exchange_us"] > 5 * got["exchange_us"]
 
 
 def python_host(steps: int) -> dict[str, float]:
@@ -77,7 +78,7 @@ def python_host(steps: int) -> dict[str, float]:
     if library.suffix == ".a" or not library.is_file():
         pytest.skip("this Python has no shared library, so a C host can't load it")
     path = folder() / "python.fmu"
-    export("stewart", path, runtime="python", outputs=FEW[:3], picture=False)
+    export("stewart", path, runtime="python", outputs=SOME, picture=False)
     unzipped = extract(str(path))
     packages = folder() / "packages"
     packages.mkdir(exist_ok=True)
