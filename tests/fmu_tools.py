@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import shutil
 import subprocess
@@ -26,7 +27,10 @@ SOME = ("joint.*.position", "joint.*.velocity", "energy", "loop.residual", "sing
 
 @functools.cache
 def folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="cutjoint-test-fmu-"))
+    """A place for what is exported, until the tests end."""
+    made = Path(tempfile.mkdtemp(prefix="cutjoint-test-fmu-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,42 @@ def test_other_communication_steps_give_the_same_motion() -> None:
         for k in range(64):
             fmu.doStep(k * 0.1 / 64, 0.1 / 64)
         assert get(fmu, ["joint.crank_pin.position"])[0] == pytest.approx(ends[0], abs=1e-8)
+
+
+def test_wrong_use_of_fmi_3_is_refused_and_changes_nothing() -> None:
+    """What the C host checks of FMI 2.0, for FMI 3.0."""
+    with instance(fourbar()) as fmu:
+        with pytest.raises(FMICallException):
+            fmu.doStep(0.0, 1e-3)  # before initialization
+        initialize(fmu)
+        fmu.doStep(0.0, 0.01)
+        before = get(fmu, names(fmu, "output"))
+        torque = fmu.refs["motor.crank.torque"]
+        wrong = [
+            lambda: fmu.doStep(0.01, -1e-3),
+            lambda: fmu.doStep(0.01, float("nan")),
+            lambda: fmu.doStep(5.0, 1e-3),
+            lambda: fmu.setFloat64([torque], [float("nan")]),
+            lambda: fmu.setFloat64([torque], [1.0, 2.0]),  # too many values
+            lambda: fmu.setFloat64([4_000_000_000], [1.0]),
+            lambda: fmu.setFloat64([fmu.refs["energy"]], [1.0]),
+            lambda: fmu.getFloat64([4_000_000_000]),
+            lambda: fmu.getDirectionalDerivative([torque], [torque], [1.0]),
+            lambda: fmu.enterStepMode(),
+        ]
+        for call in wrong:
+            with pytest.raises(FMICallException):
+                call()
+        assert np.array_equal(get(fmu, names(fmu, "output")), before)
+        fmu.doStep(0.01, 1e-3)
+    text = zipfile.ZipFile(fourbar()).read("modelDescription.xml").decode()
+    spoiled = folder() / "spoiled.fmu"
+    with zipfile.ZipFile(fourbar()) as whole, zipfile.ZipFile(spoiled, "w") as copy:
+        for name in whole.namelist():
+            other = re.sub('instantiationToken="[^"]*"', 'instantiationToken="{no}"', text)
+            copy.writestr(name, other if name == "modelDescription.xml" else whole.read(name))
+    with pytest.raises(Exception, match="nstantiate"), instance(spoiled):
+        pass
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
