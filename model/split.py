@@ -5,7 +5,8 @@ grows with the square of such a block and more: the linear model of a six-legged
 49,000 operations, kept gcc busy for 28 s. The same code as a row of functions of `SIZE`
 lines takes 4 s and runs no slower. What one piece hands to a later one goes through
 an array, loaded where it is first used and stored where it was last written; constants
-and arguments are written out again instead.
+and arguments are written out again instead. Code that runs from end to end is as fast as it is
+short in bytes, so the tests for arguments and results that are not there are made once.
 
 Only functions in the plain form that CasADi gives to SX functions are touched; whatever is
 written differently stays as it is.
@@ -14,9 +15,11 @@ written differently stays as it is.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
-FORM = "pieces 1"  # part of the key of compiled libraries: change it when other code is written
+FORM = "pieces 2"  # part of the key of compiled libraries: change it when other code is written
+NEAR = 16  # places in front of the pointer to the array: 32 are within reach of a short address
 SIZE = 600  # lines; 300 to 1000 make no difference that could be measured
 
 SIGNATURE = (
@@ -26,6 +29,8 @@ FUNCTION = re.compile(
     rf"^(static int (\w+){SIGNATURE})(?:  casadi_real [a0-9, \n]+;\n)+(.*?)  return 0;\n\}}\n", re.M | re.S
 )
 LINE = re.compile(r"  (?:(a\d+)=(.*)|if \(res\[\d+\]!=0\) res\[\d+\]\[\d+\]=(.*));")
+ARGUMENT = re.compile(r"arg\[(\d+)\]\? arg\[\1\]\[(\d+)\] : 0")
+RESULT = re.compile(r"if \(res\[(\d+)\]!=0\) res\[\1\]\[(\d+)\]")
 VARIABLE = re.compile(r"\ba\d+\b")
 
 
@@ -53,17 +58,29 @@ def _rewritten(found: re.Match[str], size: int) -> str:
     for piece in reversed(pieces):
         wanted_after.append(set(wanted))
         wanted = wanted - piece.written.keys() | piece.read.keys()
+    often = Counter(a for piece in pieces for a in piece.read)
+    places = {a: k - NEAR for k, (a, _) in enumerate(often.most_common())}
     text, constants = "", dict[str, str]()
     for k, (piece, after) in enumerate(zip(pieces, reversed(wanted_after), strict=True)):
         text += (
             f"static __attribute__((noinline)) void {name}_{k}"
             "(const casadi_real** arg, casadi_real** res, casadi_real* restrict s) {\n"
-            + _inside(piece, after, constants)
+            + _inside(piece, after, constants, places)
             + "}\n"
         )
-    places = 1 + max(_place(a) for piece in pieces for a in piece.written)
-    calls = "".join(f"  {name}_{k}(arg, res, s);\n" for k in range(len(pieces)))
-    return f"{text}\n{head}  casadi_real s[{places}];\n{calls}  return 0;\n}}\n"
+    calls = "".join(f"  {name}_{k}(in, out, s + {NEAR});\n" for k in range(len(pieces)))
+    there = _there(ARGUMENT, body, "static const casadi_real none", "const casadi_real* in", "arg", "none")
+    there += _there(RESULT, body, "casadi_real unused", "casadi_real* out", "res", "unused")
+    text = RESULT.sub(r"res[\1][\2]", ARGUMENT.sub(r"arg[\1][\2]", text))
+    return f"{text}\n{head}  casadi_real s[{len(places) + NEAR}];\n{there}{calls}  return 0;\n}}\n"
+
+
+def _there(pattern: re.Pattern[str], body: str, spare: str, pointers: str, given: str, other: str) -> str:
+    """Pointers that are never null: what the caller leaves out reads as zeros, or is written nowhere."""
+    used = [(int(k), int(n)) for k, n in pattern.findall(body)]
+    count, size = 1 + max((k for k, _ in used), default=0), 1 + max((n for _, n in used), default=0)
+    chosen = ", ".join(f"{given}[{k}] ? {given}[{k}] : {other}" for k in range(count))
+    return f"  {spare}[{size}];\n  {pointers}[{count}] = {{{chosen}}};\n"
 
 
 def _piece(lines: list[re.Match[str]]) -> Piece:
@@ -78,23 +95,19 @@ def _piece(lines: list[re.Match[str]]) -> Piece:
     return piece
 
 
-def _inside(piece: Piece, after: set[str], constants: dict[str, str]) -> str:
+def _inside(piece: Piece, after: set[str], constants: dict[str, str], places: dict[str, int]) -> str:
     """Declarations and lines of a piece; `constants`, kept up to date, need not be stored."""
     text = [f"  casadi_real {a};" for a in sorted(piece.read.keys() | piece.written.keys())]
     for n, line in enumerate(piece.lines):
         target, value, result = line.groups()
         for a in dict.fromkeys(VARIABLE.findall(value or result)):
             if piece.read.get(a) == n:
-                text.append(f"  {a}={constants.get(a, f's[{_place(a)}]')};")
+                text.append(f"  {a}={constants.get(a, f's[{places[a]}]')};")
         text.append(line[0])
         if target:
             constants.pop(target, None)
             if not VARIABLE.search(value):
                 constants[target] = value
             elif target in after and piece.written[target] == n:
-                text.append(f"  s[{_place(target)}]={target};")
+                text.append(f"  s[{places[target]}]={target};")
     return "\n".join(text) + "\n"
-
-
-def _place(variable: str) -> int:
-    return int(variable[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -36,7 +37,9 @@ def source(function: ca.Function) -> str:
 
 
 @needs_compiler
-def test_pieces_compute_what_the_virtual_machine_computes(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_pieces_compute_what_the_virtual_machine_computes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
     monkeypatch.setattr("cutjoint.model.compile.split", lambda code: split(code, 40))
     function = long_function(1500)
@@ -47,6 +50,21 @@ def test_pieces_compute_what_the_virtual_machine_computes(monkeypatch: pytest.Mo
         x, y = rng.standard_normal(4), rng.standard_normal(3)
         for a, b in zip(whole(x, y), pieces(x, y), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+@needs_compiler
+def test_arguments_left_out_are_zero_and_results_left_out_are_not_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
+    monkeypatch.setattr("cutjoint.model.compile.split", lambda code: split(code, 40))
+    function = long_function(500)
+    x, A = np.array([0.3, -0.7, 1.1, 0.2]), np.zeros((3, 4), order="F")
+    buffer, evaluate = kernel(function, True).function.buffer()
+    buffer.set_arg(0, memoryview(x))
+    buffer.set_res(1, memoryview(A.reshape(-1, order="F")))
+    evaluate()
+    np.testing.assert_allclose(A, np.array(function(x, 0)[1]), rtol=1e-10, atol=1e-10)
 
 
 def test_long_functions_are_cut_and_short_ones_are_not() -> None:
