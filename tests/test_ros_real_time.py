@@ -13,12 +13,12 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy can't be imported: no ROS 2, and no wheels for this platform")
 
-from builtin_interfaces.msg import Duration  # noqa: E402
-from ros_client import Client, JointState, Process, new_domain, node  # noqa: E402
-from rosgraph_msgs.msg import Clock  # noqa: E402
-from std_msgs.msg import Float64MultiArray  # noqa: E402
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
-from visualization_msgs.msg import MarkerArray  # noqa: E402
+from builtin_interfaces.msg import Duration
+from ros_client import Client, JointState, Process, new_domain, node
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from visualization_msgs.msg import MarkerArray
 
 MOTORS = ["motor1", "motor2", "motor3"]
 START = [f"{name}=0.2" for name in MOTORS]
