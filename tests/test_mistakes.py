@@ -118,9 +118,7 @@ def test_no_room_on_the_disk_leaves_no_part_of_a_file(tmp_path: Path) -> None:
     """A limit on the size of files fails a write in its middle, as a full disk does."""
     jobs = [
         ["simulate", "fourbar", "--time", "0.5", "--no-compile", "--csv", "a.csv"],
-        ["show", "fourbar", "--picture", "a.png"],
         ["export", "fourbar", "-o", "a.fmu", "--runtime", "python"],
-        ["linearize", "fourbar", "--plot", "a.svg"],
     ]
     for words in jobs:
         done = subprocess.run(

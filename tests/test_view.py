@@ -134,7 +134,7 @@ def test_a_real_browser_shows_the_mechanism_and_its_motion(tmp_path: Path) -> No
         r, g, b = np.moveaxis(image, 2, 0)
         return (b > g + 0.08) & (r > g + 0.04)  # the platform's colour, light or dark
 
-    with viewing("stewart", 1.0) as viewer, Browser(tmp_path / "profile") as browser:
+    with viewing("stewart", 1.0) as viewer, Browser(tmp_path / "profile", 800, 560) as browser:
         stop = threading.Event()
         clock = threading.Thread(target=viewer.run, args=(stop,), daemon=True)
         clock.start()
