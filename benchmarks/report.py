@@ -183,5 +183,6 @@ def _bars(axis: Any, rows: Rows, peers: Iterable[str]) -> None:
     bars = axis.barh(names, times, color=colours)
     axis.bar_label(bars, [f"{t:.3g} us" for t in times], padding=3, fontsize=8)
     axis.set_xscale("log")
+    axis.xaxis.set_minor_formatter("")  # the bars carry their numbers
     axis.set_xlim(min(times) / 4, max(times) * 4)
     axis.tick_params(axis="y", labelsize=8)
