@@ -35,7 +35,8 @@ class Kernel:
     """A traced function with its argument and result arrays, ready to be called many times.
 
     `kernel(q, v, ...)` returns fresh arrays. For tight loops fill `kernel.arguments` in
-    place, call `kernel.evaluate()` and read `kernel.results`: nothing is allocated.
+    place, call `kernel.evaluate()` and read `kernel.results`: nothing is allocated. Keep the
+    kernel itself as long as its `evaluate`: the arrays are the kernel's.
     """
 
     def __init__(self, function: ca.Function, compiled: bool):
