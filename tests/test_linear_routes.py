@@ -1,7 +1,7 @@
 """The linear model by three roads on random closed-loop mechanisms, moving and under load.
 
 Automatic differentiation of the implicit form (what `linearize` uses), the recursions of paper 004
-(`derivatives.py`, `derivatives_closed.py`), and finite differences along the constraint manifold:
+(`derivatives.py`, `derivatives_closed.py`), and finite differences along the manifold:
 assembled poses, speeds that close the loops, Richardson extrapolation.
 """
 
