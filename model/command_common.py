@@ -28,6 +28,17 @@ def add_gravity(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_torque(parser: argparse.ArgumentParser, about: str) -> None:
+    parser.add_argument(
+        "--torque",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"{about}; all=VALUE for every one",
+    )
+
+
 def read_gravity(text: str | None) -> float | tuple[float, ...] | None:
     """A number, three numbers, or None when nothing was said."""
     if text is None:

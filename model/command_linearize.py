@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from .command_common import add_gravity, add_mechanism, check_name, read_gravity, read_pairs, table, to_json
+from .command_common import (
+    add_gravity,
+    add_mechanism,
+    add_torque,
+    check_name,
+    read_gravity,
+    read_pairs,
+    table,
+    to_json,
+)
 from .command_simulate import output_units
 from .equilibrium import Equilibrium, hold, settle
 from .errors import CutjointError
@@ -38,9 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="JOINTS",
         help="joints whose positions and speeds become the states (a,b,c), or auto, partition, tangent",
     )
-    parser.add_argument(
-        "--torque", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="inputs"
-    )
+    add_torque(parser, "torque or force (N·m, N) of a motor or cylinder at that state")
     parser.add_argument("--output", nargs="+", action="extend", metavar="NAME", help="rows of C and D")
     at_rest = parser.add_mutually_exclusive_group()
     at_rest.add_argument("--hold", action="store_true", help="at rest, with the inputs that hold the pose")

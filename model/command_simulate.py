@@ -13,6 +13,7 @@ from .command_common import (
     Progress,
     add_gravity,
     add_mechanism,
+    add_torque,
     check_name,
     number,
     read_gravity,
@@ -63,14 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tolerance", default="1e-10", metavar="X", help="of the variable step (default 1e-10)"
     )
-    parser.add_argument(
-        "--torque",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help="constant torque or force (N·m, N) of a motor or cylinder; all=VALUE for every one",
-    )
+    add_torque(parser, "constant torque or force (N·m, N) of a motor or cylinder")
     add_gravity(parser)
     parser.add_argument(
         "--output",

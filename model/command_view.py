@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 
-from .command_common import add_gravity, add_mechanism, number, read_gravity, read_pairs
+from .command_common import add_gravity, add_mechanism, add_torque, number, read_gravity, read_pairs
 from .errors import CutjointError
 from .reader import load
 from .simulation import Simulation
@@ -29,14 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time", default="2", metavar="S", help="simulate that long before the page opens, s (default 2)"
     )
-    parser.add_argument(
-        "--torque",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help="where the sliders of motors and cylinders start; all=VALUE for every one",
-    )
+    add_torque(parser, "where the sliders of motors and cylinders start")
     add_gravity(parser)
     parser.add_argument(
         "--no-browser", action="store_true", help="do not open a browser, only serve the page"

@@ -26,8 +26,9 @@ from .errors import DescriptionError
 from .fields import BODY, GRAVITY, LOAD, PER_SPEED, STRUT, joint_units
 from .flaws import Flaw, known_body, nearest
 from .joints import TYPES
+from .located import built, text_of
 from .units import kind
-from .yaml_text import LARGEST_FILE, parse
+from .yaml_text import parse
 
 _GROUPS = ("bodies", "joints", "motors", "springs", "cylinders", "loads", "outputs", "parameters")
 _JOINT = ("type", "parent", "child", "pitch", "lead", "length", "travel", *PER_SPEED, "limits")
@@ -70,33 +71,12 @@ def load(source: str | os.PathLike[str]) -> Mechanism:
         raise DescriptionError(f"there is no example or file '{text}'; {hint}")
     if path.is_dir():
         raise DescriptionError(f"'{text}' is a folder; give the path of a description file in it")
-    try:
-        with path.open("rb") as file:  # no more than the limit, even of an endless device
-            content_bytes = file.read(LARGEST_FILE + 1)
-        if len(content_bytes) > LARGEST_FILE:
-            raise DescriptionError(f"{text} is larger than {LARGEST_FILE // 1_000_000} MB: no description")
-        return read(content_bytes.decode("utf-8-sig"), text)
-    except OSError as error:
-        raise DescriptionError(f"can't read '{text}': {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise DescriptionError(f"{text}: not YAML: the file is not text in UTF-8") from None
+    return read(text_of(path), text)
 
 
 def read(text: str, file: str = "description") -> Mechanism:
     """The mechanism described in `text`; messages name `file` and the line."""
-    lines: dict[tuple[str, ...], int] = {}
-    try:
-        values, lines = parse(text)
-        return check(_mechanism(values, file))
-    except Flaw as flaw:
-        place = flaw.place
-        while place and place not in lines:
-            place = place[:-1]
-        line = f", line {lines[place]}" if place else ""
-        raise DescriptionError(f"{file}{line}: {flaw}") from None
-    except DescriptionError as error:
-        joiner = ", " if str(error).startswith("line ") else ": "
-        raise DescriptionError(f"{file}{joiner}{error}") from None
+    return built(text, file, lambda values: check(_mechanism(values, file)))
 
 
 def _mechanism(values: Any, file: str) -> Mechanism:

@@ -21,10 +21,9 @@ from typing import Any
 
 from ..description import GROUND
 from ..entries import Entries
-from ..errors import DescriptionError
 from ..flaws import Flaw, known_body, nearest
+from ..located import built, text_of
 from ..units import kind
-from ..yaml_text import LARGEST_FILE, parse
 from .constraints import Angle, Coincident, Constraint, Distance, Dot1, Dot2
 from .problem import Part, Problem
 
@@ -41,32 +40,12 @@ _FLAT = 1e-4  # radians: an angle this near to 0 or π has hardly a gradient
 
 def load(path: str | os.PathLike[str]) -> Problem:
     """The assembly problem in a file."""
-    file = Path(path)
-    try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise DescriptionError(f"{file} is larger than {LARGEST_FILE // 1_000_000} MB: no description")
-        return read(file.read_text(encoding="utf-8-sig"), str(path))
-    except OSError as error:
-        raise DescriptionError(f"can't read '{path}': {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise DescriptionError(f"{path}: not YAML: the file is not text in UTF-8") from None
+    return read(text_of(Path(path)), os.fspath(path))
 
 
 def read(text: str, file: str = "problem") -> Problem:
     """The assembly problem in `text`; messages name `file` and the line."""
-    lines: dict[tuple[str, ...], int] = {}
-    try:
-        values, lines = parse(text)
-        return _problem(values, Path(file).stem)
-    except Flaw as flaw:
-        place = flaw.place
-        while place and place not in lines:
-            place = place[:-1]
-        line = f", line {lines[place]}" if place else ""
-        raise DescriptionError(f"{file}{line}: {flaw}") from None
-    except DescriptionError as error:
-        joiner = ", " if str(error).startswith("line ") else ": "
-        raise DescriptionError(f"{file}{joiner}{error}") from None
+    return built(text, file, lambda values: _problem(values, Path(file).stem))
 
 
 def _problem(values: Any, stem: str) -> Problem:
