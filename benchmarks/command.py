@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..model.command_common import Progress, check_name, to_json
+from ..model.commands.common import Progress, check_name, to_json
 from ..model.compile import find_compiler
 from ..model.files import check_writable, picture_format, write_atomically
 from . import outside, peers, tasks

@@ -13,9 +13,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..model import Simulation, equations, linear_equations, step
+from ..model import Simulation, equations, step
 from ..model.compile import Kernel, find_compiler, kernel
-from ..model.linearize import chart, linear_kernel
+from ..model.linear import equations as linear_equations
+from ..model.linear.linearize import chart, linear_kernel
 from .measure import Effort, Rows, Timing, rows, side_by_side
 from .subjects import Subject, chain
 

@@ -24,11 +24,11 @@ import numpy as np
 
 from ..model import CutjointError, Simulation, load
 from ..model.compile import find_compiler
-from ..model.equilibrium import hold
+from ..model.draw.picture import draw
+from ..model.draw.plot import draw_plot
 from ..model.files import write_atomically
-from ..model.linear_plot import draw_linear
-from ..model.picture import draw
-from ..model.plot import draw_plot
+from ..model.linear.equilibrium import hold
+from ..model.linear.plot import draw_linear
 from ..model.trajectory import Trajectory
 from .demo_page import page
 
@@ -225,7 +225,7 @@ class Demo:
             self.frames.append(self._frame())
 
     def _frame(self) -> dict[str, Any]:
-        from ..model.shapes import points
+        from ..model.draw.shapes import points
 
         poses = self.simulation.body_poses()
         held = points(self.mechanism)

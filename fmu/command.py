@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..model.command_common import add_mechanism, number, to_json
+from ..model.commands.common import add_mechanism, number, to_json
 from .build import PLATFORMS
 from .describe import identifier
 from .export import RUNTIMES, export

@@ -7,10 +7,10 @@ from importlib.metadata import PackageNotFoundError, version
 from math import inf, isfinite
 from xml.etree import ElementTree as ET
 
-from ..model.units import parse
+from ..model.describe.units import parse
 from .plan import Plan, Variable
 
-# Units of energy and power are not read from descriptions, so `units.py` does not know them.
+# Units of energy and power are not read from descriptions, so `describe/units.py` does not know them.
 _BASE = {"J": "kg.m2/s2", "W": "kg.m2/s3", "N": "kg.m/s2"}
 LOG_CATEGORIES = {
     "logStatusError": "what went wrong and what to do about it",

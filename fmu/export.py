@@ -8,10 +8,10 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ..model.describe.reader import load
 from ..model.description import Mechanism
 from ..model.errors import CutjointError
 from ..model.files import check_writable, write_atomically
-from ..model.reader import load
 from . import build, describe2, describe3, page
 from .describe import identifier
 from .plan import Plan, plan

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..model.errors import CutjointError
-from ..model.linear_model import LinearModel
+from ..model.linear.model import LinearModel
 
 
 def linear_model(

@@ -6,7 +6,7 @@ import tempfile
 from html import escape
 from pathlib import Path
 
-from ..model.picture import save_picture
+from ..model.draw.picture import save_picture
 from .plan import Plan, Variable
 
 STYLE = (

@@ -17,8 +17,9 @@ import casadi as ca
 import numpy as np
 
 from ..model import equations as written
-from ..model import local, parameters, step
-from ..model.command_common import check_name
+from ..model import local, step
+from ..model.commands.common import check_name
+from ..model.describe import parameters
 from ..model.description import Mechanism
 from ..model.errors import CutjointError
 from ..model.joints import TYPES

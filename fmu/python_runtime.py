@@ -11,8 +11,8 @@ import json
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from ..model.describe.writer import write as to_yaml
 from ..model.errors import CutjointError
-from ..model.writer import write as to_yaml
 from . import describe2, page
 from .describe import identifier
 from .export import content_token, write_zip

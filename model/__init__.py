@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .describe.reader import list_examples, load
+    from .describe.writer import save
     from .description import Body, Frame, Joint, Load, Mechanism, Motor, Strut
     from .errors import AssemblyError, CutjointError, DescriptionError, SimulationError
-    from .reader import list_examples, load
     from .simulation import Simulation, State
     from .trajectory import Trajectory
-    from .writer import save
 
 __all__ = [
     "AssemblyError",
@@ -36,10 +36,10 @@ __all__ = [
 _HOMES = {
     "description": ("Body", "Frame", "Joint", "Load", "Mechanism", "Motor", "Strut"),
     "errors": ("AssemblyError", "CutjointError", "DescriptionError", "SimulationError"),
-    "reader": ("list_examples", "load"),
+    "describe.reader": ("list_examples", "load"),
     "simulation": ("Simulation", "State"),
     "trajectory": ("Trajectory",),
-    "writer": ("save",),
+    "describe.writer": ("save",),
 }
 
 

@@ -27,17 +27,17 @@ from .errors import AssemblyError, CutjointError, SimulationError
 
 # Name -> module, one-line help. Those whose module is not installed are not offered.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "list": ("cutjoint.model.command_list", "list the mechanisms that come with cutjoint"),
-    "show": ("cutjoint.model.command_show", "bodies, joints, loops, mobility; draw a picture"),
-    "assemble": ("cutjoint.model.command_assemble", "close the loops and print the coordinates"),
-    "simulate": ("cutjoint.model.command_simulate", "run a mechanism; write a table or a plot"),
-    "linearize": ("cutjoint.model.command_linearize", "matrices A, B, C, D and eigenvalues"),
-    "propagate": ("cutjoint.model.command_propagate", "carry a design change through the loops"),
+    "list": ("cutjoint.model.commands.list", "list the mechanisms that come with cutjoint"),
+    "show": ("cutjoint.model.commands.show", "bodies, joints, loops, mobility; draw a picture"),
+    "assemble": ("cutjoint.model.commands.assemble", "close the loops and print the coordinates"),
+    "simulate": ("cutjoint.model.commands.simulate", "run a mechanism; write a table or a plot"),
+    "linearize": ("cutjoint.model.commands.linearize", "matrices A, B, C, D and eigenvalues"),
+    "propagate": ("cutjoint.model.commands.propagate", "carry a design change through the loops"),
     "export": ("cutjoint.fmu.command", "write a functional mock-up unit (FMU)"),
     "node": ("cutjoint.ros.command", "run a mechanism as a ROS 2 node"),
-    "view": ("cutjoint.model.command_view", "move a mechanism in the browser"),
+    "view": ("cutjoint.model.commands.view", "move a mechanism in the browser"),
     "bench": ("cutjoint.benchmarks.command", "measure speed beside other engines"),
-    "reproduce": ("cutjoint.model.command_reproduce", "tables and figures of the papers"),
+    "reproduce": ("cutjoint.model.commands.reproduce", "tables and figures of the papers"),
 }
 DEBUG = "CUTJOINT_DEBUG"
 UNEXPECTED, USAGE, NOT_ASSEMBLED, NOT_SIMULATED = 1, 2, 3, 4

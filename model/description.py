@@ -1,4 +1,4 @@
-"""What a mechanism is: frozen descriptions; `check.py` says whether one makes sense.
+"""What a mechanism is: frozen descriptions; `describe/check.py` says whether one makes sense.
 
 One convention for the whole engine:
 

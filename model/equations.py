@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from . import parameters
+from .describe import parameters
 from .description import Mechanism
 from .dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
 from .forces import Applied, applied

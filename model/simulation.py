@@ -12,8 +12,9 @@ import numpy as np
 from . import equations as written
 from . import inverse, mobility, places, step
 from .assemble import AssemblyReport, assemble
-from .check import check as sensible
 from .compile import Kernel, kernel
+from .describe.check import check as sensible
+from .describe.reader import load
 from .description import Mechanism
 from .equations import Equations, equations
 from .errors import SimulationError
@@ -21,9 +22,8 @@ from .events import Event
 from .formulations import Method, advance, check
 from .formulations.variable import LocalSolver
 from .integrate import Underlying, fixed_step, variable_step
-from .linearize import LinearModel, linearize
+from .linear.linearize import LinearModel, linearize
 from .outputs import Variable, outputs
-from .reader import load
 from .start import parameters_vector, start_coordinates
 from .trajectory import Trajectory
 
@@ -284,7 +284,7 @@ class Simulation:
         return inverse.inputs_for(self, acceleration)
 
     def linearize(self, inputs: Any = None, outputs: Any = None, states: Any = None) -> LinearModel:
-        """The exact linear model at the present state and inputs; see `linearize.py`."""
+        """The exact linear model at the present state and inputs; see `linear/linearize.py`."""
         return linearize(self, inputs, outputs, states)
 
     # -- inside --------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from . import parameters
+from .describe import parameters
 from .description import Mechanism
 from .errors import SimulationError
 from .joints import TYPES

@@ -17,10 +17,10 @@ from xml.etree import ElementTree as xml
 import numpy as np
 
 from .description import GROUND, Frame, Joint, Mechanism
+from .draw.shapes import radius, shapes
+from .draw.sketch import joint_frame
 from .errors import DescriptionError
-from .shapes import radius, shapes
 from .single_joints import chain, yaw_pitch_roll
-from .sketch import joint_frame
 from .topology import Tree, span
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from ..model import CutjointError, load
-from ..model.command_common import add_gravity, check_name, number, read_gravity
+from ..model.commands.common import add_gravity, check_name, number, read_gravity
 from .settings import BY_NAME, MODES
 
 HELP = "Run a mechanism as a ROS 2 node until Ctrl-C: joint states out, torques in."

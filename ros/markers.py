@@ -11,7 +11,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ..model import Simulation
 from ..model.description import GROUND
-from ..model.shapes import points, radius, shapes
+from ..model.draw.shapes import points, radius, shapes
 from ..model.urdf import COLOURS
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from cutjoint.model import Body, DescriptionError, Frame, Joint, Load, Mechanism, Motor, Strut, load
-from cutjoint.model.check import check
+from cutjoint.model.describe.check import check
+from cutjoint.model.describe.reader import read
 from cutjoint.model.joints import TYPES
-from cutjoint.model.reader import read
 
 # A pendulum with everything a description can have; each case below spoils one line of it.
 GOOD = """\

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from cutjoint.model import command, command_list
+from cutjoint.model import command
+from cutjoint.model.commands import list as command_list
 from cutjoint.model.errors import AssemblyError, DescriptionError, SimulationError
 
 Capture = pytest.CaptureFixture[str]

@@ -28,14 +28,14 @@ from cutjoint.model import (
     load,
     save,
 )
-from cutjoint.model import parameters as parameters_of
-from cutjoint.model.check import check
-from cutjoint.model.drawing import orientation
-from cutjoint.model.fields import PER_SPEED
+from cutjoint.model.describe import parameters as parameters_of
+from cutjoint.model.describe.check import check
+from cutjoint.model.describe.drawing import orientation
+from cutjoint.model.describe.fields import PER_SPEED
+from cutjoint.model.describe.reader import read
+from cutjoint.model.describe.units import quantity
+from cutjoint.model.describe.writer import write
 from cutjoint.model.joints import TYPES
-from cutjoint.model.reader import read
-from cutjoint.model.units import quantity
-from cutjoint.model.writer import write
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 MOBILITY = {

@@ -9,7 +9,7 @@ import pytest
 from cutjoint.fmu import linear_model
 from cutjoint.fmu.linear import jacobian
 from cutjoint.model import Simulation
-from cutjoint.model.linearize import linearize, speed_names
+from cutjoint.model.linear.linearize import linearize, speed_names
 from fmu_tools import exported, get, initialize, instance, names, put, size
 
 # One mechanism with loops in space and balls in the tree, one with redundant rows and a parameter.

@@ -1,7 +1,7 @@
 """The linear model by three roads on random closed-loop mechanisms, moving and under load.
 
 Automatic differentiation of the implicit form (what `linearize` uses), the recursions of paper 004
-(`derivatives.py`, `derivatives_closed.py`), and finite differences along the manifold:
+(`linear/derivatives.py`, `linear/derivatives_closed.py`), and finite differences along the manifold:
 assembled poses, speeds that close the loops, Richardson extrapolation.
 """
 
@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 from cutjoint.model.compile import kernel
-from cutjoint.model.derivatives_closed import basis, loop_rows, partial_jacobian, recursive_linear
 from cutjoint.model.equations import closure, dynamics, equations, project_position, retraction
 from cutjoint.model.kinematics import motion, position_rates
-from cutjoint.model.linear_equations import linear, tangent_map
+from cutjoint.model.linear.derivatives_closed import basis, loop_rows, partial_jacobian, recursive_linear
+from cutjoint.model.linear.equations import linear, tangent_map
 from cutjoint.model.loops import jacobian, loops
 from cutjoint.model.mobility import rank
 from cutjoint.model.papers import spencer_linear

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from cutjoint.fmu import build
-from cutjoint.model import command, command_reproduce
+from cutjoint.model import command
+from cutjoint.model.commands import reproduce as command_reproduce
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch

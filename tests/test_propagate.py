@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, load
 from cutjoint.model.command import main
-from cutjoint.model.design import Design
-from cutjoint.model.design_derivatives import (
+from cutjoint.model.describe.reader import read
+from cutjoint.model.describe.writer import write
+from cutjoint.model.design.derivatives import (
     End,
     connected,
     dot1,
@@ -27,14 +28,13 @@ from cutjoint.model.design_derivatives import (
     tilde,
     translational_distance,
 )
+from cutjoint.model.design.propagate import NotAbsorbed, propagate, stretch
+from cutjoint.model.design.variables import Design
 from cutjoint.model.errors import AssemblyError, CutjointError
 from cutjoint.model.joints import TYPES
 from cutjoint.model.kinematics import motion, position_rates
 from cutjoint.model.loops import jacobian, loops, residual, velocity_terms
 from cutjoint.model.primitives import Screw, Together
-from cutjoint.model.propagate import NotAbsorbed, propagate, stretch
-from cutjoint.model.reader import read
-from cutjoint.model.writer import write
 from random_mechanisms import Maker, random_loop, random_tree
 
 COMPOSITE = ("revolute-spherical", "spherical-translational", "translational-distance", "distance")

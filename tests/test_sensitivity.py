@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, load
+from cutjoint.model.describe.parameters import default_vector, lookup, replace_value
 from cutjoint.model.description import Mechanism
-from cutjoint.model.eigenvalue_sensitivity import eigenvalue_sensitivities
-from cutjoint.model.equilibrium import settle
+from cutjoint.model.design.eigenvalue_sensitivity import eigenvalue_sensitivities
+from cutjoint.model.design.sensitivity import motion_sensitivities, sensitivities
 from cutjoint.model.errors import SimulationError
-from cutjoint.model.linearize import linearize
-from cutjoint.model.parameters import default_vector, lookup, replace_value
-from cutjoint.model.sensitivity import motion_sensitivities, sensitivities
+from cutjoint.model.linear.equilibrium import settle
+from cutjoint.model.linear.linearize import linearize
 from random_mechanisms import random_loop
 
 
@@ -91,7 +91,7 @@ def test_platform_height_position_velocity_acceleration_and_reactions(moving):
 
 def test_height_at_rest_with_the_lengthened_leg():
     """The 20 mm of the propagation example, to first order: the slope is that of re-assembly."""
-    from cutjoint.model.propagate import propagate, stretch
+    from cutjoint.model.design.propagate import propagate, stretch
 
     mechanism = load("stewart")
     simulation = Simulation(mechanism, compile=False)

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from browser import Browser
 from cutjoint.model import Simulation, command, list_examples
-from cutjoint.model.command_view import find_port
+from cutjoint.model.commands.view import find_port
+from cutjoint.model.draw.view import FRAME, TimeLine, Viewer, _round_up
+from cutjoint.model.draw.view_scene import swollen
 from cutjoint.model.errors import CutjointError
-from cutjoint.model.view import FRAME, TimeLine, Viewer, _round_up
-from cutjoint.model.view_scene import swollen
 
 Capture = pytest.CaptureFixture[str]
 TORQUE = 10.0

@@ -33,7 +33,7 @@ def test_slider_crank_reproduces_table_4(table4):
 
 
 def test_the_printed_stop_does_not_give_the_printed_counts():
-    from cutjoint.model.propagate import propagate
+    from cutjoint.model.design.propagate import propagate
 
     counts = [
         propagate(

@@ -19,11 +19,11 @@ from math import pi
 from pathlib import Path
 from typing import Any
 
+from ..describe.entries import Entries
+from ..describe.flaws import Flaw, known_body, nearest
+from ..describe.located import built, text_of
+from ..describe.units import kind
 from ..description import GROUND
-from ..entries import Entries
-from ..flaws import Flaw, known_body, nearest
-from ..located import built, text_of
-from ..units import kind
 from .constraints import Angle, Coincident, Constraint, Distance, Dot1, Dot2
 from .problem import Part, Problem
 

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from ..compile import kernel
+from ..describe.reader import load
 from ..description import Mechanism
 from ..errors import AssemblyError, SimulationError
-from ..reader import load
 from ..simulation import Simulation
 from ..trajectory import Trajectory
 from .augmented import augmented, multipliers

@@ -6,7 +6,7 @@ import casadi as ca
 
 from ..equations import Equations, dense, terms
 from ..kinematics import motion, position_rates
-from ..linear_equations import partials
+from ..linear.equations import partials
 from ..loops import jacobian, loops, residual
 from ..outputs import energies
 
@@ -35,7 +35,7 @@ def invariants(eq: Equations) -> ca.Function:
 def derivatives(eq: Equations) -> ca.Function:
     """(q, v, v̇, λ, u, p) → (∂E, ∂c, ∂(G v)/∂δ), exact, at constant v̇ and λ.
 
-    E = M v̇ − F + Gᵀλ (nv × 2nv) and c = G v̇ − γ (m × 2nv), along δ and v; see `linear_equations.py`.
+    E = M v̇ − F + Gᵀλ (nv × 2nv) and c = G v̇ − γ (m × 2nv), along δ and v; see `linear/equations.py`.
     """
     t = terms(eq)
     dv, lam = ca.SX.sym("dv", eq.tree.nv), ca.SX.sym("lam", t.G.shape[0])

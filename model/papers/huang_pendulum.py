@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..command_common import table
+from ..commands.common import table
+from ..describe.reader import load
 from ..description import Mechanism
 from ..formulations.huang import Taylor
-from ..reader import load
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
 

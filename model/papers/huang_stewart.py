@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..command_common import table
+from ..commands.common import table
 from ..events import Event
 from ..formulations.huang import Taylor
 from ..simulation import Simulation

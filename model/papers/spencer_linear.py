@@ -14,17 +14,17 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..command_common import table
-from ..derivatives import newton_euler_slopes
-from ..derivatives_closed import Basis, basis, recursive_linear, weighted_slope
+from ..commands.common import table
+from ..describe.reader import load
 from ..description import Mechanism
 from ..dynamics import joint_wrenches, mass_matrix, onto_joints
 from ..equations import Equations, dynamics, terms
-from ..equilibrium import hold
 from ..kinematics import motion
-from ..linear_equations import linear
-from ..linearize import chart, linearize, underlying
-from ..reader import load
+from ..linear.derivatives import newton_euler_slopes
+from ..linear.derivatives_closed import Basis, basis, recursive_linear, weighted_slope
+from ..linear.equations import linear
+from ..linear.equilibrium import hold
+from ..linear.linearize import chart, linearize, underlying
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..command_common import table
+from ..commands.common import table
+from ..describe.drawing import matrix_orientation
 from ..description import Body, Frame, Joint, Mechanism
-from ..design import semi_rotation
-from ..design_derivatives import End, Partials, matrix, revolute_spherical, tilde, translational_distance
-from ..drawing import matrix_orientation
-from ..picture_change import change_figure
-from ..propagate import propagate
+from ..design.derivatives import End, Partials, matrix, revolute_spherical, tilde, translational_distance
+from ..design.propagate import propagate
+from ..design.variables import semi_rotation
+from ..draw.picture_change import change_figure
 from . import Progress, Study, Verdict
 
 ABOUT = "McPherson strut: the upper mount moves, absorbed in five ways (Table 1)"

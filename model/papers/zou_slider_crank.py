@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..command_common import table
+from ..commands.common import table
+from ..describe.reader import load
 from ..description import Mechanism
-from ..picture_change import change_figure
-from ..propagate import Propagation, propagate
-from ..reader import load
+from ..design.propagate import Propagation, propagate
+from ..draw.picture_change import change_figure
 from . import Progress, Study, Verdict
 
 ABOUT = "slider-crank: a changed rod absorbed by coordinates, joint positions, or both (Table 4)"

@@ -1,0 +1,90 @@
+"""`cutjoint assemble`: close the loops of a mechanism, optionally with joints held."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from ..describe.reader import load
+from ..describe.writer import save
+from ..describe.yaml_text import LARGEST_FILE
+from ..errors import CutjointError
+from ..files import check_writable
+from ..simulation import Simulation
+from .common import add_mechanism, read_pairs, table, to_json
+
+HELP = "Close the loops, starting from the drawn pose, and print where every joint ends up."
+EXAMPLE = """
+cutjoint assemble stewart
+cutjoint assemble stewart --set motor1=0.2 motor2=0.2 motor3=0.2 -o turned.yaml
+cutjoint assemble parts.yaml   # an assembly problem: bodies and constraints, docs/cartesian.md
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_mechanism(parser)
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="JOINT=VALUE",
+        help="hold a joint at a coordinate (rad or m)",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write the description with this pose to start from"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.output:
+        check_writable(args.output)
+    if _holds_parts(args.mechanism):
+        return _assemble_parts(args)
+    mechanism = load(args.mechanism)
+    held = read_pairs(args.set, [j.name for j in mechanism.joints], "--set", "joint")
+    simulation = Simulation(mechanism, compile=False)
+    report = simulation.assemble(held)
+    if args.json:
+        print(to_json({"mechanism": mechanism.name, **vars(report)}))
+    else:
+        print(f"{mechanism.name}: closed in {report.iterations} iterations, residual {report.residual:.2g}")
+        print(table(report.coordinates.items(), ("joint", "coordinates (rad, m)")))
+        if report.loops:
+            print(table(report.loops.items(), ("loop", "residual")))
+    if args.output:
+        joints = tuple(
+            replace(j, start=tuple(float(x) for x in report.coordinates.get(j.name, j.start)))
+            for j in mechanism.joints
+        )
+        save(replace(mechanism, joints=joints), args.output)
+        if not args.json:
+            print(f"written: {args.output}")
+    return 0
+
+
+def _holds_parts(source: str) -> bool:
+    """Whether this is the file of an assembly problem: it has `constraints` at its top level."""
+    path = Path(source)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return re.search(rb"^constraints\s*:", file.read(LARGEST_FILE), re.M) is not None
+
+
+def _assemble_parts(args: argparse.Namespace) -> int:
+    """An assembly problem: parts under geometric constraints instead of joints."""
+    from ..cartesian.problem_file import load as load_problem
+
+    if args.set or args.output:
+        raise CutjointError("--set and --output are for mechanisms; this file holds an assembly problem")
+    problem = load_problem(args.mechanism)
+    report = problem.solve()
+    if args.json:
+        print(to_json({"problem": problem.name, **vars(report)}))
+    else:
+        print(f"{problem.name}: {report.text()}")
+    return 0

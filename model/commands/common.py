@@ -1,0 +1,153 @@
+"""What the subcommands share: reading name=value, tables for people, JSON for machines."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ..errors import CutjointError
+
+MOST_NAMES = 12  # listed in an error
+
+
+def add_mechanism(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("mechanism", metavar="MECHANISM", help="name of an example, or a description file")
+
+
+def add_gravity(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--gravity",
+        metavar="G",
+        help="gravity in m/s² instead of the description's: a number for -z, or X,Y,Z",
+    )
+
+
+def add_torque(parser: argparse.ArgumentParser, about: str) -> None:
+    parser.add_argument(
+        "--torque",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"{about}; all=VALUE for every one",
+    )
+
+
+def read_gravity(text: str | None) -> float | tuple[float, ...] | None:
+    """A number, three numbers, or None when nothing was said."""
+    if text is None:
+        return None
+    numbers = tuple(number(part, "--gravity") for part in text.split(","))
+    if len(numbers) not in (1, 3):
+        raise CutjointError(f"--gravity takes one number or three with commas, not '{text}'")
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def number(text: str, option: str) -> float:
+    """A finite number, or a sentence that says where it is missing."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise CutjointError(f"{option}: '{text}' is not a number") from None
+    if not isfinite(value):
+        raise CutjointError(f"{option}: '{text}' is not a finite number")
+    return value
+
+
+def read_pairs(words: Sequence[str], known: Sequence[str], option: str, what: str) -> dict[str, float]:
+    """`name=value` words as a mapping; `all=value` stands for every known name."""
+    pairs: dict[str, float] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise CutjointError(f"{option} takes NAME=VALUE, not '{word}'")
+        value = number(text, f"{option} {name}")
+        if name == "all" and "all" not in known:
+            pairs.update(dict.fromkeys(known, value))
+        else:
+            pairs[check_name(name, known, option, what)] = value
+    return pairs
+
+
+def check_name(name: str, known: Sequence[str], option: str, what: str) -> str:
+    """The name, if it is known; otherwise an error with the nearest one or with all of them."""
+    if name in known:
+        return name
+    near = difflib.get_close_matches(name, known, n=1)
+    names = ", ".join(known[:MOST_NAMES]) + (", ..." if len(known) > MOST_NAMES else "")
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {names or 'none'}"
+    raise CutjointError(f"{option}: there is no {what} '{name}'; {hint}")
+
+
+def table(rows: Iterable[Sequence[Any]], header: Sequence[str] = (), indent: str = "  ") -> str:
+    """Columns side by side; numbers to the right, words to the left."""
+    body = [[text(cell) for cell in row] for row in rows]
+    right = [all(_is_number(row[k]) for row in body) for k in range(len(body[0]))] if body else []
+    lines = [list(header), *body] if header else body
+    widths = [max(len(line[k]) for line in lines) for k in range(len(right))]
+    aligned = (
+        (cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True))
+        for line in lines
+    )
+    return "\n".join((indent + "  ".join(cells)).rstrip() for cells in aligned)
+
+
+def text(value: Any) -> str:
+    """A number with six digits, a vector with commas, anything else as it is."""
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    if isinstance(value, np.ndarray | list | tuple):
+        return ", ".join(text(x) for x in value)
+    return str(value)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return cell == ""
+    return True
+
+
+def to_json(value: Mapping[str, Any]) -> str:
+    """JSON that any reader takes: arrays as lists, and null for what is not finite."""
+    return json.dumps(_plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value
+
+
+class Progress:
+    """A bar on standard error that a run fills from 0 to 1, or nothing at all."""
+
+    def __init__(self, shown: bool):
+        self.shown = shown
+
+    def __enter__(self) -> Callable[[float], None] | None:
+        if not self.shown:
+            return None
+        from tqdm import tqdm
+
+        self.bar = tqdm(total=100, unit="%", leave=False, bar_format="{percentage:3.0f}% {bar} {elapsed}")
+        return lambda fraction: self.bar.update(100 * fraction - self.bar.n)
+
+    def __exit__(self, *_: Any) -> None:
+        if self.shown:
+            self.bar.close()

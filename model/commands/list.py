@@ -1,0 +1,21 @@
+"""`cutjoint list`: the mechanisms that come with the package."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..describe.reader import list_examples
+from .common import table, to_json
+
+HELP = "List the mechanisms that come with cutjoint, each with a line on what it is."
+EXAMPLE = "cutjoint list"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+
+
+def run(args: argparse.Namespace) -> int:
+    examples = list_examples()
+    print(to_json(examples) if args.json else table(examples.items(), indent=""))
+    return 0

@@ -1,0 +1,1 @@
+"""Descriptions as text: reading, writing, checking, and the numbers that can change."""

@@ -1,0 +1,94 @@
+"""A flaw in a description: one sentence, and the place it belongs to.
+
+The place is the tuple of keys that leads to it in a description file, so that a mechanism
+built in Python gets the same sentence as one read from a file, which adds file and line.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from math import isfinite, isnan
+from typing import Any
+
+from ..errors import DescriptionError
+from .units import kind
+from .yaml_text import Place
+
+_SINGULAR = {
+    "bodies": "body",
+    "joints": "joint",
+    "motors": "motor",
+    "springs": "spring",
+    "cylinders": "cylinder",
+    "loads": "load",
+    "outputs": "output",
+    "parameters": "parameter",
+}
+
+
+class Flaw(DescriptionError):
+    """Something wrong at a place of a description, such as ("bodies", "leg1", "mass").
+
+    The sentence starts with the item (body 'leg1': ...) unless it already says which (`whole`).
+    """
+
+    def __init__(self, place: Place, sentence: str, whole: bool = False) -> None:
+        self.place = place
+        if len(place) > 1 and place[0] in _SINGULAR and not whole:
+            sentence = f"{_SINGULAR[place[0]]} '{place[1]}': {sentence}"
+        super().__init__(sentence)
+
+
+def nearest(name: Any, known: Iterable[str]) -> str:
+    """A hint for a name that is not known: the nearest one, or all there are."""
+    names = list(known)
+    near = difflib.get_close_matches(str(name), names, n=1)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    if not names:
+        return "there is none"
+    return f"known: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
+
+
+def field(place: Place) -> str:
+    """The field's name as a message says it, such as `on_parent.position`."""
+    return ".".join(place[2:] if len(place) > 2 else place[-1:])
+
+
+def plain_number(value: Any, place: Place, infinite: bool = False) -> float:
+    """The value as a float; refuses texts, NaN and, unless they are meant, infinities."""
+    if isinstance(value, bool | str) or value is None:
+        raise Flaw(place, f"{field(place)} must be a number, not {kind(value)}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise Flaw(place, f"{field(place)} must be a number, not {kind(value)}") from None
+    if isnan(number) or (not infinite and not isfinite(number)):
+        raise Flaw(place, f"{field(place)} must be a finite number, not {number}")
+    return number
+
+
+def plain_vector(value: Any, place: Place, size: int, infinite: bool = False) -> tuple[float, ...]:
+    """The value as a tuple of `size` floats."""
+    try:
+        items = [] if isinstance(value, str | dict) else list(value)
+    except TypeError:
+        items = []
+    if len(items) != size:
+        wrong = kind(items) if items else kind(value)
+        raise Flaw(place, f"{field(place)} must be a list of {size} numbers, not {wrong}")
+    return tuple(plain_number(item, place, infinite) for item in items)
+
+
+def not_negative(value: Any, place: Place) -> float:
+    number = plain_number(value, place)
+    if number < 0:
+        raise Flaw(place, f"{field(place)} must not be negative, but is {number:g}")
+    return number
+
+
+def known_body(body: Any, known: set[str], place: Place) -> None:
+    """Refuse a body that is not among the `known` ones."""
+    if not isinstance(body, str) or body not in known:
+        raise Flaw(place, f"there is no body {kind(body)}; {nearest(body, sorted(known))}")

@@ -1,0 +1,1 @@
+"""Change a dimension, keep the mechanism together; sensitivities (paper 003)."""

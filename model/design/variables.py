@@ -1,0 +1,269 @@
+"""What a designer can change or leave free, as columns of one Jacobian of the loop residual.
+
+Columns are the tree's speeds (coordinates move along them) and every dimension of a joint: its
+position s' on either body, its orientation C there (turned by a small rotation ξ' in the body's
+axes, δC = ξ̃' C), its length, travel and pitch. All derivatives come from the traced residual
+g(q, p) by automatic differentiation; `design/derivatives.py` has the paper's formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from ..describe import parameters
+from ..describe.check import check
+from ..describe.flaws import nearest
+from ..description import Mechanism
+from ..equations import Equations, equations, retraction
+from ..errors import CutjointError
+from ..joints import TYPES
+from ..kinematics import motion
+from ..loops import jacobian, loops, residual
+from ..start import start_coordinates
+
+GROUPS = {
+    "q": "all joint coordinates",
+    "s": "positions of joints on their inner bodies, and of cut joints on both",
+    "C": "orientations of the same joints",
+    "l": "lengths",
+    "all": "all of these",
+}
+DIMENSIONS: tuple[str, ...] = (
+    "on_parent.position",
+    "on_child.position",
+    "on_parent.orientation",
+    "on_child.orientation",
+)
+DIMENSIONS += ("length", "travel", "pitch")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One coordinate vector (`q.<joint>`) or one dimension (its path), and its columns."""
+
+    name: str
+    kind: str  # "coordinate", "position", "orientation", "length", "travel" or "pitch"
+    joint: str
+    columns: slice  # of the Jacobian
+    values: slice  # of q for coordinates, of p for dimensions
+    units: tuple[str, ...]  # of the columns
+    turns: slice  # those of its columns that are a rotation, composed and not added
+
+    def plain(self, k: int) -> int | None:
+        """Which of the values column k (counted within the block) is added to; None for a rotation."""
+        if k < self.turns.start:
+            return k
+        return None if k < self.turns.stop else k + (self.turns.stop > self.turns.start)
+
+
+class Design:
+    """All design variables of a mechanism: names, values, the residual and its derivative."""
+
+    def __init__(self, mechanism: Mechanism):
+        self.mechanism = check(mechanism)
+        dims = {
+            f"d{k}": item.path
+            for k, item in enumerate(parameters.paths(self.mechanism))
+            if _dimension(item.path)
+        }
+        self._marked = replace(self.mechanism, parameters=dims)
+        eq = self.equations = equations(self._marked)
+        self.tree = eq.tree
+        self.blocks = tuple(self._blocks(eq))
+        self.q = start_coordinates(self.mechanism, self.tree)
+        self.p = parameters.default_vector(self._marked)
+        self._slope, self._retract = _slope(eq), retraction(eq)
+        self.size = size(self.mechanism)
+
+    def _blocks(self, eq: Equations) -> Iterable[Block]:
+        for name, v in eq.tree.v.items():
+            if v.stop > v.start:
+                kind = TYPES[self.mechanism.joint(name).type]
+                units = tuple(unit.removesuffix("/s") for unit in kind.speed_units)
+                ball = kind.ball[1] if kind.ball else slice(0, 0)
+                yield Block(f"q.{name}", "coordinate", name, v, eq.tree.q[name], units, ball)
+        at = eq.tree.nv
+        for item in eq.parameters:
+            what, joint = item.path.split(".")[-1], item.path.split(".")[1]
+            turns = slice(0, 3 if what == "orientation" else 0)
+            count = turns.stop or item.slice.stop - item.slice.start
+            unit = "rad" if turns.stop else item.unit
+            yield Block(item.path, what, joint, slice(at, at + count), item.slice, (unit,) * count, turns)
+            at += count
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.blocks[-1].columns.stop
+
+    def natural_weights(self, scale: float) -> np.ndarray:
+        """One for radians, 1/scale for metres."""
+        W = np.ones(self.width)
+        for block in self.blocks:
+            metres = np.array([unit.split("/")[0] == "m" for unit in block.units])
+            W[block.columns] = np.where(metres, 1 / scale, 1.0)
+        return W
+
+    def state(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Present value of each column; 0 for rotations, which have no bounds."""
+        x = np.zeros(self.width)
+        for block in self.blocks:
+            values = self.value(block, q, p)
+            for k in range(len(block.units)):
+                place = block.plain(k)
+                x[block.columns.start + k] = 0.0 if place is None else values[place]
+        return x
+
+    def residual(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return np.array(self._slope(q, p)[0]).ravel()
+
+    def slope(self, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """g(q, p), m, and its derivative by every column, m × width."""
+        g, G, g_p = (np.array(x) for x in self._slope(q, p))
+        J = np.zeros((len(g), self.width))
+        J[:, : self.tree.nv] = G
+        for block in self.blocks:
+            if block.kind == "orientation":
+                # δp = ½ Eᵀ ξ' for Euler parameters of unit length (paper 003, Eq. 39)
+                J[:, block.columns] = g_p[:, block.values] @ (0.5 * semi_rotation(p[block.values]).T)
+            elif block.kind != "coordinate":
+                J[:, block.columns] = g_p[:, block.values]
+        return g.ravel(), J
+
+    def move(self, q: np.ndarray, p: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The design a step away; rotations stay rotations."""
+        p = p.copy()
+        for block in self.blocks:
+            if block.kind == "orientation":
+                e = p[block.values] + 0.5 * semi_rotation(p[block.values]).T @ step[block.columns]
+                p[block.values] = e / np.linalg.norm(e)
+            elif block.kind != "coordinate":
+                p[block.values] += step[block.columns]
+        return np.array(self._retract(q, step[: self.tree.nv])).ravel(), p
+
+    def value(self, block: Block, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return (q if block.kind == "coordinate" else p)[block.values]
+
+    def described(self, q: np.ndarray, p: np.ndarray) -> Mechanism:
+        """The mechanism with these dimensions, starting from these coordinates."""
+        result = self.mechanism
+        for block in self.blocks:
+            new = self.value(block, q, p)
+            if block.kind == "coordinate":
+                joints = tuple(
+                    replace(j, start=tuple(float(x) for x in new)) if j.name == block.joint else j
+                    for j in result.joints
+                )
+                result = replace(result, joints=joints)
+            elif not np.array_equal(new, self.p[block.values]):
+                value = new if block.kind in ("position", "orientation") else new[0]
+                result = parameters.replace_value(result, block.name, value)
+        return check(result)
+
+    def given(self, change: Mapping[str, Any]) -> tuple[np.ndarray, set[int]]:
+        """Dimensions p with the wanted values, checked, and the columns they settle."""
+        changed, settled = self.mechanism, set[int]()
+        for name, value in change.items():
+            path = self.path(name)
+            if not any(b.name == path.partition("[")[0] and b.kind != "coordinate" for b in self.blocks):
+                raise self.unknown(name)
+            changed = parameters.replace_value(changed, path, value)
+            settled |= set(self.columns(name.partition("[")[0] if ".orientation" in path else name))
+        return parameters.default_vector(replace(check(changed), parameters=self._marked.parameters)), settled
+
+    def columns(self, name: str) -> list[int]:
+        """Columns of a group, of a named parameter, of a path with or without index, or of a pattern."""
+        if name in GROUPS:
+            found = [b for b in self.blocks if self._group(b) and name in ("all", self._group(b))]
+            if not found:
+                raise CutjointError(f"mechanism '{self.mechanism.name}' has none of '{name}', {GROUPS[name]}")
+            return [k for b in found for k in range(b.columns.start, b.columns.stop)]
+        path = self.path(name)
+        whole, _, index = path.rstrip("]").partition("[")
+        found = [b for b in self.blocks if b.name == whole or fnmatchcase(b.name, whole)]
+        if not found:
+            raise self.unknown(name)
+        if not index:
+            return [k for b in found for k in range(b.columns.start, b.columns.stop)]
+        for block in found:
+            if not index.isdigit() or not 1 <= int(index) <= len(block.units):
+                raise CutjointError(
+                    f"'{name}' has no component [{index}]; '{block.name}' has 1 to {len(block.units)}"
+                )
+        return [b.columns.start + int(index) - 1 for b in found]
+
+    def path(self, name: str) -> str:
+        """The path behind a name: `s21`, `joint.s21` or `joint.ball.on_child.position` alike."""
+        bare, bracket, index = name.partition("[")
+        for alias in (bare, bare.removeprefix("joint.")):
+            if alias in self.mechanism.parameters:
+                return self.mechanism.parameters[alias] + bracket + index
+        return name
+
+    def unknown(self, name: str) -> CutjointError:
+        known = [*self.mechanism.parameters, *(b.name for b in self.blocks), *GROUPS]
+        return CutjointError(
+            f"mechanism '{self.mechanism.name}' has no design variable '{name}'; {nearest(name, known)}"
+        )
+
+    def label(self, column: int) -> str:
+        block = next(b for b in self.blocks if b.columns.start <= column < b.columns.stop)
+        one = len(block.units) == 1
+        return block.name if one else f"{block.name}[{column - block.columns.start + 1}]"
+
+    def _group(self, block: Block) -> str:
+        if block.kind in ("coordinate", "travel"):
+            return "q"
+        if block.kind == "length":
+            return "l"
+        if block.kind == "pitch":
+            return ""
+        # A tree joint's place on its outer body only shifts that body's other joints, whose own
+        # places are free already (the paper puts a body's origin there).
+        joint = self.mechanism.joint(block.joint)
+        link = next((x for x in self.tree.links if x.joint == joint.name), None)
+        side = block.name.split(".")[2]
+        inner = link is None or (side == "on_child") == link.reverse
+        letter = "s" if block.kind == "position" else "C"
+        return letter if inner else ""
+
+
+def _dimension(path: str) -> bool:
+    words = path.split(".", 2)
+    return words[0] == "joint" and words[2] in DIMENSIONS
+
+
+def _slope(eq: Equations) -> ca.Function:
+    """(q, p) → (g, G, ∂g/∂p), all of the traced loops."""
+    move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
+    closed = loops(eq.model, move)
+    g = residual(eq.model, closed)
+    out = [ca.densify(x) for x in (g, jacobian(eq.model, closed, move.X), ca.jacobian(g, eq.p))]
+    return ca.Function("slope", [eq.q, eq.p], out, ["q", "p"], ["g", "G", "g_p"])
+
+
+def semi_rotation(e: Any) -> np.ndarray:
+    """E = [−e, ẽ + e0 I] of paper 003, Eq. 40: ξ' = 2 E δe, with A = E Gᵀ."""
+    e0, e1, e2, e3 = e
+    return np.array([[-e1, e0, -e3, e2], [-e2, e3, e0, -e1], [-e3, -e2, e1, e0]])
+
+
+def size(mechanism: Mechanism) -> float:
+    """The longest distance between two joints of one body, or the longest rod, metres."""
+    points: dict[str, list[np.ndarray]] = {}
+    for joint in mechanism.joints:
+        points.setdefault(joint.parent, []).append(np.asarray(joint.on_parent.position, float))
+        points.setdefault(joint.child, []).append(np.asarray(joint.on_child.position, float))
+    spans = [float(np.linalg.norm(a - b)) for group in points.values() for a in group for b in group]
+    return max([*spans, *(float(j.length) for j in mechanism.joints)], default=0.0) or 1.0
+
+
+def as_names(free: str | Iterable[str]) -> list[str]:
+    """`q,s` or a list of names."""
+    return [n.strip() for n in free.split(",") if n.strip()] if isinstance(free, str) else list(free)

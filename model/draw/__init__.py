@@ -1,0 +1,1 @@
+"""Pictures, plots and the view in the browser."""
