@@ -16,7 +16,7 @@ import numpy as np
 from ..model import Simulation, equations, step
 from ..model.compile import Kernel, find_compiler, kernel
 from ..model.linear import equations as linear_equations
-from ..model.linear.linearize import chart, linear_kernel
+from ..model.linear.linearize import chart, fewest_operations, linear_kernel
 from .measure import Effort, Rows, Timing, rows, side_by_side
 from .subjects import Subject, chain
 
@@ -174,7 +174,7 @@ def motor_chart(simulation: Simulation) -> np.ndarray:
 
 
 def traced_linear(simulation: Simulation, R: np.ndarray) -> ca.Function:
-    return linear_equations.linear(simulation._equations, ca.sparsify(ca.SX(ca.DM(R))))
+    return fewest_operations(simulation._equations, ca.sparsify(ca.SX(ca.DM(R))))
 
 
 @contextmanager
