@@ -14,20 +14,25 @@ from fmpy.validation import validate_fmu
 from fmu_tools import SOME, exported, get, initialize, instance, names, some_inputs, values_by_name
 
 STEP = 1e-3
-# The five-bar falls through a singularity, where independent coordinates end; the four-bar gets so
-# fast that the error of the integration itself shows.
+END = 1.0
+# For model exchange. The five-bar falls through a singularity, where independent coordinates end; the
+# four-bar gets so fast that the error of the integration itself shows.
 UNTIL = {"fivebar": 0.5, "fourbar": 0.5}
 FEW = {"hexapod": ("joint.leg1.position", "energy", "loop.residual", "singularity.distance")}
 
 
 @pytest.fixture(scope="module", params=sorted(list_examples()))
-def example(request: pytest.FixtureRequest) -> tuple[str, list[float], Simulation]:
-    """A mechanism one second later under constant inputs, by the engine in Python."""
+def example(request: pytest.FixtureRequest) -> tuple[str, list[float], Simulation, list[Any]]:
+    """A mechanism by the engine in Python, under constant inputs: where model exchange and where time ends."""
     inputs = some_inputs(request.param)
     simulation = Simulation(request.param, compile=False)
     simulation.set_inputs(inputs)
-    simulation.run(UNTIL.get(request.param, 1.0), step=STEP, record=["energy"])
-    return request.param, inputs, simulation
+    exchanged = UNTIL.get(request.param, END)
+    saved = []
+    for duration in (exchanged, END - exchanged):
+        simulation.run(duration, step=STEP, record=["energy"])
+        saved.append(simulation.save())
+    return request.param, inputs, simulation, saved
 
 
 def close(got: np.ndarray, wanted: np.ndarray, tolerance: float) -> None:
@@ -36,20 +41,24 @@ def close(got: np.ndarray, wanted: np.ndarray, tolerance: float) -> None:
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
-def test_example(example: tuple[str, list[float], Simulation], fmi: int) -> None:
-    name, values, simulation = example
-    path, end = exported(name, fmi, outputs=FEW.get(name, SOME)), UNTIL.get(name, 1.0)
+def test_example(example: tuple[str, list[float], Simulation, list[Any]], fmi: int) -> None:
+    name, values, simulation, saved = example
+    path, until = exported(name, fmi, outputs=FEW.get(name, SOME)), UNTIL.get(name, END)
     assert validate_fmu(str(path)) == []
     with instance(path) as fmu:
         wanted = names(fmu, "output")
         inputs = dict(zip(names(fmu, "input"), values, strict=True))
+    options = {"start_values": inputs, "output": wanted, "output_interval": 0.1}
+    stepped = simulate_fmu(str(path), fmi_type="CoSimulation", stop_time=END, **options)
+    simulation.restore(saved[1])
     engine = values_by_name(simulation, wanted)
-    options = {"start_values": inputs, "output": wanted, "stop_time": end, "output_interval": 0.1}
-    stepped = simulate_fmu(str(path), fmi_type="CoSimulation", **options)
     close(np.concatenate([np.ravel(stepped[n][-1]) for n in wanted]), engine, 1e-8)
-    close(exchange(path, end, inputs, wanted), engine, 1e-8)
+    simulation.restore(saved[0])
+    engine = values_by_name(simulation, wanted)
+    close(exchange(path, until, inputs, wanted), engine, 1e-8)
     # FMPy's own solver, to its tolerance; it goes wrong if our events are not honoured
-    solved = simulate_fmu(str(path), fmi_type="ModelExchange", relative_tolerance=1e-9, **options)
+    options |= {"stop_time": until, "relative_tolerance": 1e-9}
+    solved = simulate_fmu(str(path), fmi_type="ModelExchange", **options)
     close(np.concatenate([np.ravel(solved[n][-1]) for n in wanted]), engine, 1e-4)
 
 
