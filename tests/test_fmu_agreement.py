@@ -23,7 +23,7 @@ FEW = {"hexapod": ("joint.leg1.position", "energy", "loop.residual", "singularit
 
 @pytest.fixture(scope="module", params=sorted(list_examples()))
 def example(request: pytest.FixtureRequest) -> tuple[str, list[float], Simulation, list[Any]]:
-    """A mechanism by the engine in Python, under constant inputs: where model exchange and where time ends."""
+    """A mechanism under constant inputs by the engine in Python, at the end of model exchange and of time."""
     inputs = some_inputs(request.param)
     simulation = Simulation(request.param, compile=False)
     simulation.set_inputs(inputs)
