@@ -28,7 +28,7 @@ from .split import FORM, split
 # More than -O1 gains nothing in straight-line code and takes twice as long; what it needs from
 # further up are the fused multiply-adds, which gcc has under "expensive optimizations". Calls
 # between the pieces of a kernel stay within its library and need no detour.
-FLAGS = ("-O1", "-fexpensive-optimizations", "-march=native", "-fno-math-errno")
+FLAGS: tuple[str, ...] = ("-O1", "-fexpensive-optimizations", "-march=native", "-fno-math-errno")
 FLAGS += ("-fno-semantic-interposition", "-fno-plt", "-fPIC", "-shared")
 TIMEOUT = 600  # seconds for one compilation
 

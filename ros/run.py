@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ from ..model import CutjointError
 from .node import MechanismNode
 from .settings import REAL_TIME
 
+GRACE = 15.0  # seconds to leave after a signal
 SWITCH = 1e-4  # seconds a thread may keep Python to itself while another waits; 5e-3 by default
 
 
@@ -34,6 +36,7 @@ def run(values: dict[str, Any], ros_arguments: Sequence[str]) -> int:
 
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, ask_to_stop)
+    left = _guard(stop)
     # rclpy's own handlers would shut the context down under our feet.
     try:
         rclpy.init(args=["cutjoint", *ros_arguments], signal_handler_options=SignalHandlerOptions.NO)
@@ -51,7 +54,32 @@ def run(values: dict[str, Any], ros_arguments: Sequence[str]) -> int:
         # A second Ctrl-C on the way out (a launch system sends its own) must not spoil the exit code.
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, signal.SIG_IGN)
+        left.set()
+        signal.set_wakeup_fd(-1)
     return 0
+
+
+def _guard(stop: threading.Event) -> threading.Event:
+    """Leave in any case some seconds after a signal, unless the event that is returned is set before.
+
+    Python runs its signal handlers between two of the main thread's own instructions; while that
+    thread waits inside the middleware they are not run. The wake-up descriptor is written at once.
+    """
+    left = threading.Event()
+    inner, outer = socket.socketpair()
+    outer.setblocking(False)
+    signal.set_wakeup_fd(outer.fileno(), warn_on_full_buffer=False)
+
+    def watch() -> None:
+        inner.recv(1)
+        stop.set()
+        if not left.wait(GRACE):
+            print("cutjoint: the middleware did not let go; leaving without it", file=sys.stderr, flush=True)
+            os._exit(0)
+        outer.close()
+
+    threading.Thread(target=watch, name="guard", daemon=True).start()
+    return left
 
 
 def _work(node: MechanismNode, stop: threading.Event) -> None:
