@@ -226,9 +226,7 @@ def test_a_jump_of_the_clock_does_not_disturb_it() -> None:
 
 def test_twenty_starts_and_stops_leave_nothing_behind() -> None:
     domain = new_domain()
-    stuck = (
-        0  # the middleware once in a while waits for ever in a publish call; the node then leaves without it
-    )
+    stuck = 0  # once in a while the middleware never returns; the node then leaves without it
     for batch in range(5):
         processes = [node(domain, "double_pendulum", "--no-compile") for _ in range(4)]
         try:
