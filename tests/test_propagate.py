@@ -34,7 +34,7 @@ from cutjoint.model.errors import AssemblyError, CutjointError
 from cutjoint.model.joints import TYPES
 from cutjoint.model.kinematics import motion, position_rates
 from cutjoint.model.loops import jacobian, loops, residual, velocity_terms
-from cutjoint.model.primitives import Screw, Together
+from cutjoint.model.primitives import Together
 from random_mechanisms import Maker, random_loop, random_tree
 
 COMPOSITE = ("revolute-spherical", "spherical-translational", "translational-distance", "distance")
@@ -56,11 +56,6 @@ def composite_loop(seed: int) -> Mechanism:
 
 MECHANISMS = [random_loop(seed, 5, forces=False) for seed in range(24)]
 MECHANISMS += [composite_loop(seed) for seed in range(16)]
-
-
-def without_screws(mechanism: Mechanism) -> bool:
-    cuts = [j for j in mechanism.joints if j.cut]
-    return not any(isinstance(lock, Screw) for j in cuts for lock in TYPES[j.type].locks)
 
 
 def off_the_loop(design: Design, seed: int) -> np.ndarray:
@@ -95,7 +90,7 @@ def world_slopes(design: Design, q: np.ndarray) -> tuple[np.ndarray, dict[str, n
     return value.ravel(), found
 
 
-@pytest.mark.parametrize("mechanism", [m for m in MECHANISMS if without_screws(m)], ids=lambda m: m.name)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
 def test_the_papers_derivatives_are_those_of_the_traced_loops(mechanism):
     design = Design(mechanism)
     q = off_the_loop(design, 1)
@@ -118,7 +113,6 @@ def test_both_cases_of_the_paper_are_among_the_random_mechanisms():
     cases = [
         connected(design.tree, m, cut.name)
         for m in MECHANISMS
-        if without_screws(m)
         for design in [Design(m)]
         for cut in design.tree.cuts
     ]

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..description import GROUND, Frame, Mechanism
 from ..joints import TYPES
-from ..primitives import Across, Along, AlongChild, Distance, SlideDistance, Together
+from ..primitives import Across, Along, AlongChild, Distance, Screw, SlideDistance, Together
 from ..topology import Tree
 from .variables import semi_rotation
 
@@ -58,6 +58,7 @@ class Partials(NamedTuple):
     xj: np.ndarray
     length: np.ndarray
     travel: np.ndarray
+    pitch: np.ndarray
 
     def state(self, i: End, j: End) -> tuple[np.ndarray, np.ndarray]:
         """Φ_ẑi and Φ_ẑj (Eq. 37), with ẑ = (δr + r̃δπ, δπ): the motion of the point at the world's origin."""
@@ -77,7 +78,7 @@ def euler(by_rotation: np.ndarray, p: Any) -> np.ndarray:
 
 def _row(value: Any, **columns: Any) -> Partials:
     rows = np.atleast_1d(value).shape[0]
-    widths = {"length": 1, "travel": 1}
+    widths = {"length": 1, "travel": 1, "pitch": 1}
     filled = {
         key: np.asarray(columns.get(key, np.zeros((rows, widths.get(key, 3))))).reshape(rows, -1)
         for key in Partials._fields[1:]
@@ -143,6 +144,20 @@ def translational_distance(i: End, j: End, length: float, travel: float) -> Part
     )
 
 
+def screw(i: End, j: End, pitch: float) -> Partials:
+    """d·z_i = P θ up to whole turns, tan θ = s/c with s = y_i·x_j and c = x_i·x_j; ours, not the paper's."""
+    along, cosine, sine = dot2(i, j, 2), dot1(i, j, 0, 0), dot1(i, j, 1, 0)
+    c, s = cosine.value, sine.value
+    share = pitch / (c * c + s * s)
+    slopes = {
+        key: getattr(along, key) - share * (c * getattr(sine, key) - s * getattr(cosine, key))
+        for key in ("ri", "rj", "pi", "pj", "si", "sj", "xi", "xj")
+    }
+    turn = along.value / pitch - np.arctan2(s, c)
+    left = np.arctan2(np.sin(turn), np.cos(turn))
+    return _row(pitch * left, **slopes, pitch=left - along.value / pitch)
+
+
 def stack(*parts: Partials) -> Partials:
     return Partials(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
@@ -153,8 +168,8 @@ def revolute_spherical(i: End, j: End, length: float) -> Partials:
 
 
 def joint_partials(joint: Any, i: End, j: End) -> Partials:
-    """All rows of a cut joint, from the primitives its type lists (a screw has none in the paper)."""
-    parts = []
+    """All rows of a cut joint, from the primitives its type lists."""
+    parts: list[Partials] = []
     for lock in TYPES[joint.type].locks:
         match lock:
             case Across(a, b):
@@ -169,8 +184,8 @@ def joint_partials(joint: Any, i: End, j: End) -> Partials:
                 parts.append(distance(i, j, joint.length))
             case SlideDistance():
                 parts.append(translational_distance(i, j, joint.length, joint.travel))
-            case _:
-                raise NotImplementedError(f"paper 003 has no derivative of {lock}")
+            case Screw():
+                parts.append(screw(i, j, joint.pitch))
     return stack(*parts)
 
 
@@ -257,6 +272,7 @@ def joint_space(mechanism: Mechanism, tree: Tree, q: np.ndarray, cut: str) -> di
         "on_child.orientation": rows.xj,
         "length": rows.length,
         "travel": rows.travel,
+        "pitch": rows.pitch,
     }
     return result | {f"joint.{cut}.{key}": columns for key, columns in own.items()}
 
