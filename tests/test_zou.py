@@ -24,10 +24,14 @@ def test_slider_crank_reproduces_table_4(table4):
         ours, printed = table4.data[method]["ours"], slider_crank.PRINTED[method]
         assert ours["iterations"] == count
         assert ours["norm"] < 1e-15 if norm is None else ours["norm"] == pytest.approx(norm, rel=1e-5)
-        for name in ("s01", "s03", "s32", "s12", "q4"):
-            assert slider_crank.off(printed[name], ours[name]) < 1e-8, (method, name)
+        digits = {n: slider_crank.off(printed[n], ours[n]) for n in slider_crank.LENGTHS}
+        if method == "q and s'":  # 7e-9 m in its y; the reason is at LENGTH_ERROR
+            assert digits.pop("s12") < 1e-8
+            assert slider_crank.off(printed["s12"][::2], ours["s12"][::2]) == 0
+        assert not any(digits.values()), (method, digits)
         for angle in slider_crank.ANGLES:
-            assert slider_crank.off(printed[angle], ours[angle]) < 2e-5, (method, angle)
+            assert abs(printed[angle] - ours[angle]) < 2e-5 + slider_crank.last_digit(printed[angle])
+            assert slider_crank.off(printed[angle], slider_crank.as_printed(ours[angle])) == 0
         assert table4.data[method]["converged"]["norm"] < 1e-12
     assert all(v.reproduces for v in table4.verdicts)
 

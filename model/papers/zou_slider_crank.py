@@ -58,7 +58,11 @@ PRINTED: dict[str, dict[str, Any]] = {
     },
 }
 ANGLES = ("q1", "q2", "q3")  # degrees
-ANGLE_ERROR, LENGTH_ERROR = 2e-5, 1e-8  # beyond the digits that are printed
+LENGTHS = ("s01", "s03", "s32", "s12", "q4")
+# One number is off in its last two digits: s12_y of the third column, printed .000794346 and
+# here .000794353. It is the small difference of two terms ten times as large, so 7e-9 m there is a
+# rounding error in the paper's sums; no rounding of the start that we tried gives it and all others.
+LENGTH_ERROR = 1e-8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,21 +108,26 @@ def values(result: Propagation) -> dict[str, Any]:
     }
 
 
+def as_printed(degrees: float) -> float:
+    """An angle as the paper came to print it: radians of six digits, then turned into degrees."""
+    return float(np.degrees(float(f"{np.radians(degrees):.6g}")))
+
+
 def off(printed: Any, ours: Any) -> float:
     """Largest distance from the printed digits, which the paper partly rounds and partly cuts off."""
     pairs = zip(np.atleast_1d(printed), np.atleast_1d(ours), strict=True)
-    return max(max(abs(x - y) - _last_digit(x), 0.0) for x, y in pairs)
+    return max(max(abs(x - y) - last_digit(x), 0.0) for x, y in pairs)
 
 
-def _last_digit(x: float) -> float:
+def last_digit(x: float) -> float:
     digits = f"{abs(x):.10g}".partition("e")[0].partition(".")[2]
     return 10.0 ** -max(len(digits), 4)
 
 
 def _verdict(method: str, ours: dict[str, Any]) -> Verdict:
     printed = PRINTED[method]
-    angle = max(off(printed[a], ours[a]) for a in ANGLES)
-    length = max(off(printed[n], ours[n]) for n in ("s01", "s03", "s32", "s12", "q4"))
+    angle = max(off(printed[a], as_printed(ours[a])) for a in ANGLES)
+    length = max(off(printed[n], ours[n]) for n in LENGTHS)
     tiny = printed["norm"] < 1e-12 and ours["norm"] < 1e-12
     norm = tiny or abs(ours["norm"] / printed["norm"] - 1) < 1e-5
     same = ours["iterations"] == printed["iterations"]
@@ -127,6 +136,7 @@ def _verdict(method: str, ours: dict[str, Any]) -> Verdict:
         f"norm {printed['norm']:.6g} after {printed['iterations']} iterations",
         f"norm {ours['norm']:.6g} after {ours['iterations']}; beyond the printed digits: "
         f"lengths by {length:.0e} m, angles by {angle:.0e} degrees",
-        bool(length < LENGTH_ERROR and norm and same and angle < ANGLE_ERROR),
-        "stop at a norm of 1e-3, not the printed 1e-5; the printed s03_z of the last column is a slip",
+        bool(length < LENGTH_ERROR and norm and same and angle == 0),
+        "stop at a norm of 1e-3, not the printed 1e-5; angles were printed from radians of six digits; "
+        "the printed s03_z of the last column is a slip",
     )
