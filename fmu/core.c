@@ -65,9 +65,10 @@ void cj_begin(cj_instance* s, int exchange)
 
 cj_status cj_initialized(cj_instance* s)
 {
+    double room;
     cj_status status = cj_assemble(s);
     if (status == CJ_OK && s->exchange) status = cj_new_chart(s);
-    return status;
+    return status == CJ_OK && s->exchange ? cj_watch(s, 1, &room) : status;
 }
 
 static int finite_all(const double* x, int n)
@@ -175,6 +176,10 @@ cj_status cj_get(cj_instance* s, unsigned slot, double* value)
         status = current(s);
         if (status == CJ_OK) status = rates ? cj_rates(s, all) : cj_get_states(s, all);
         if (status == CJ_OK) *value = all[slot - (rates ? SLOT_DX : SLOT_X)];
+    } else if (IN(slot, SLOT_MARGIN, NZ)) {
+        status = current(s);
+        if (status == CJ_OK) status = cj_in_chart(s);
+        if (status == CJ_OK) *value = cj_margin(s);
     } else if (IN(slot, SLOT_LINEAR, NLINEAR)) {
         status = current(s);
         if (status == CJ_OK) status = cj_linearize(s);

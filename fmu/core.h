@@ -29,6 +29,8 @@ typedef struct {
     double q[CJ_ROOM(NQ)], v[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
     double start_q[CJ_ROOM(NQ)], start_v[CJ_ROOM(NV)];
     double r[CJ_ROOM(NQ)], d[CJ_ROOM(NV)], dependent[CJ_ROOM(NV)]; /* the chart: see model/local.py */
+    double rate[CJ_ROOM(NV)], lift_time; /* d' and time of the last pose */
+    double seen_time, seen_q[CJ_ROOM(NQ)], seen_v[CJ_ROOM(NV)], seen_dv[CJ_ROOM(NV)]; /* last state watched */
     int independent[CJ_ROOM(NF)];
     int phase;
     int assembled; /* q, v follow from parameters and start values */
@@ -47,7 +49,7 @@ typedef struct cj_instance {
     void* host;
     int (*step)(const double**, double**, long long int*, double*, int);
     int known_y, known_rates, known_sigma, known_linear; /* which of the results below are up to date */
-    double y[CJ_ROOM(NY)], rate[CJ_ROOM(NV)], dv[CJ_ROOM(NV)];
+    double y[CJ_ROOM(NY)], dv[CJ_ROOM(NV)];
     double sigma, left[CJ_ROOM(NM)], right[CJ_ROOM(NV)];
     double linear[CJ_ROOM(NLINEAR)];
     double g[CJ_ROOM(NM)], G[CJ_ROOM(NM * NV)], copy[CJ_ROOM(NM * NV)], U[CJ_ROOM(NM * NM)];
@@ -77,7 +79,8 @@ cj_status cj_adjoint(cj_instance*, const unsigned* unknowns, size_t nu, const un
 void cj_set_states(cj_instance*, const double* x);
 cj_status cj_get_states(cj_instance*, double* x);
 cj_status cj_rates(cj_instance*, double* dx);
-cj_status cj_chart_is_poor(cj_instance*, int* poor);
+cj_status cj_watch(cj_instance*, int fresh, double* room); /* how far the chart is from being left */
+cj_status cj_event(cj_instance*, int* changed);            /* a new chart if the present one is poor */
 cj_status cj_new_chart(cj_instance*);
 void cj_nominals(cj_instance*, double* x);
 int cj_coordinate(cj_instance*, unsigned k); /* which speed state k stands for, from 1; 0 if out of range */
@@ -89,9 +92,14 @@ void cj_write_state(const cj_state*, char* bytes);
 int cj_read_state(const char* bytes, size_t size, cj_state* state); /* 0 if it is not one of ours */
 
 /* between the files of the core */
+double cj_largest(const double* x, int n);
+void cj_newton(cj_instance*, const double* r, const double* d, const double* dependent, double* d_next);
+void cj_move(cj_instance*, const double* r, const double* d, double* q);
+void cj_speeds(cj_instance*, const double* q, const double* v, const double* dependent, double* v_next);
 cj_status cj_assemble(cj_instance*);
 cj_status cj_lift(cj_instance*);
 cj_status cj_in_chart(cj_instance*);
+double cj_margin(cj_instance*);
 void cj_sigma(cj_instance*);
 cj_status cj_linearize(cj_instance*);
 

@@ -80,6 +80,7 @@ def causality(variable: Variable) -> tuple[str, str, str | None]:
         "output": ("output", "continuous", "calculated"),
         "state": ("local", "continuous", "calculated"),
         "derivative": ("local", "continuous", "calculated"),
+        "margin": ("local", "continuous", "calculated"),
         "linear": ("local", "continuous", "calculated"),
         "coordinate": ("local", "discrete", "calculated"),
     }[variable.kind]

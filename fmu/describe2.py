@@ -35,7 +35,7 @@ def description(plan: Plan, shown: list[Variable] | None = None) -> str:
             "description": mechanism.description,
             "generationTool": tool(),
             "variableNamingConvention": "structured",
-            "numberOfEventIndicators": "0",
+            "numberOfEventIndicators": str(sum(v.kind == "margin" for v in variables)),
         },
     )
     common = {

@@ -93,6 +93,9 @@ def _structure(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None
             element(group, tag, valueReference=reference[variable.name], dependencies=known)
     for variable in plan.of("output", "state", "derivative"):
         element(group, "InitialUnknown", valueReference=reference[variable.name])
+    for variable in plan.of("margin"):
+        known = " ".join(reference[name] for name in known_names(variable))
+        element(group, "EventIndicator", valueReference=reference[variable.name], dependencies=known)
 
 
 def build_description(plan: Plan) -> str:

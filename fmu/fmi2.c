@@ -286,15 +286,9 @@ CJ_EXPORT fmi2Status fmi2EnterEventMode(void* p)
 CJ_EXPORT fmi2Status fmi2NewDiscreteStates(void* p, fmi2EventInfo* info)
 {
     component* c = p;
-    int poor = 0;
     if (!is_exchange(c, "fmi2NewDiscreteStates", 1) || !may(c, "fmi2NewDiscreteStates", PHASES(CJ_EVENT))) return CJ_ERROR;
     memset(info, 0, sizeof *info);
-    cj_status status = cj_chart_is_poor(&c->core, &poor);
-    if (status == CJ_OK && poor) {
-        status = cj_new_chart(&c->core);
-        info->valuesOfContinuousStatesChanged = 1;
-    }
-    return status;
+    return cj_event(&c->core, &info->valuesOfContinuousStatesChanged);
 }
 
 CJ_EXPORT fmi2Status fmi2EnterContinuousTimeMode(void* p)
@@ -310,8 +304,11 @@ CJ_EXPORT fmi2Status fmi2CompletedIntegratorStep(void* p, int no_set_state, int*
     component* c = p;
     (void)no_set_state;
     if (!is_exchange(c, "fmi2CompletedIntegratorStep", 1) || !may(c, "fmi2CompletedIntegratorStep", PHASES(CJ_CONTINUOUS))) return CJ_ERROR;
-    *terminate = 0;
-    return cj_chart_is_poor(&c->core, event);
+    double room = 0;
+    const cj_status status = cj_watch(&c->core, 0, &room);
+    *event = room < 0;
+    *terminate = status != CJ_OK;
+    return status;
 }
 
 CJ_EXPORT fmi2Status fmi2SetTime(void* p, double time)
@@ -352,8 +349,9 @@ CJ_EXPORT fmi2Status fmi2GetDerivatives(void* p, double dx[], size_t n)
 
 CJ_EXPORT fmi2Status fmi2GetEventIndicators(void* p, double z[], size_t n)
 {
-    (void)z;
-    return p && right_count(p, n, 0, "event indicators") ? CJ_OK : CJ_ERROR;
+    component* c = p;
+    if (!is_exchange(c, "fmi2GetEventIndicators", 1) || !right_count(c, n, NZ, "event indicators")) return CJ_ERROR;
+    return NZ ? cj_watch(&c->core, 0, z) : CJ_OK;
 }
 
 CJ_EXPORT fmi2Status fmi2GetContinuousStates(void* p, double x[], size_t n)

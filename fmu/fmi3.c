@@ -312,15 +312,12 @@ CJ_EXPORT fmi3Status fmi3UpdateDiscreteStates(void* p, bool* again, bool* termin
                                               bool* next_event, double* next_time)
 {
     instance* c = p;
-    int poor = 0;
+    int changed = 0;
     if (!is_exchange(c, "fmi3UpdateDiscreteStates", 1) || !may(c, "fmi3UpdateDiscreteStates", PHASES(CJ_EVENT))) return CJ_ERROR;
     *again = *terminate = *nominals = *values = *next_event = false;
     *next_time = 0;
-    cj_status status = cj_chart_is_poor(&c->core, &poor);
-    if (status == CJ_OK && poor) {
-        status = cj_new_chart(&c->core);
-        *values = true;
-    }
+    const cj_status status = cj_event(&c->core, &changed);
+    *values = changed != 0;
     return status;
 }
 
@@ -337,12 +334,12 @@ CJ_EXPORT fmi3Status fmi3EnterContinuousTimeMode(void* p)
 CJ_EXPORT fmi3Status fmi3CompletedIntegratorStep(void* p, bool no_set_state, bool* event, bool* terminate)
 {
     instance* c = p;
-    int poor = 0;
+    double room = 0;
     (void)no_set_state;
     if (!is_exchange(c, "fmi3CompletedIntegratorStep", 1) || !may(c, "fmi3CompletedIntegratorStep", PHASES(CJ_CONTINUOUS))) return CJ_ERROR;
-    const cj_status status = cj_chart_is_poor(&c->core, &poor);
-    *terminate = false;
-    *event = poor != 0;
+    const cj_status status = cj_watch(&c->core, 0, &room);
+    *terminate = status != CJ_OK;
+    *event = room < 0;
     return status;
 }
 
@@ -377,8 +374,9 @@ CJ_EXPORT fmi3Status fmi3GetContinuousStateDerivatives(void* p, double dx[], siz
 
 CJ_EXPORT fmi3Status fmi3GetEventIndicators(void* p, double z[], size_t n)
 {
-    (void)z;
-    return p && right_count(p, n, 0, "event indicators") ? CJ_OK : CJ_ERROR;
+    instance* c = p;
+    if (!is_exchange(c, "fmi3GetEventIndicators", 1) || !right_count(c, n, NZ, "event indicators")) return CJ_ERROR;
+    return NZ ? cj_watch(&c->core, 0, z) : CJ_OK;
 }
 
 CJ_EXPORT fmi3Status fmi3GetContinuousStates(void* p, double x[], size_t n)
@@ -396,7 +394,7 @@ CJ_EXPORT fmi3Status fmi3GetNominalsOfContinuousStates(void* p, double x[], size
     return CJ_OK;
 }
 
-CJ_EXPORT fmi3Status fmi3GetNumberOfEventIndicators(void* p, size_t* n) { *n = 0; return p ? CJ_OK : CJ_ERROR; }
+CJ_EXPORT fmi3Status fmi3GetNumberOfEventIndicators(void* p, size_t* n) { *n = NZ; return p ? CJ_OK : CJ_ERROR; }
 CJ_EXPORT fmi3Status fmi3GetNumberOfContinuousStates(void* p, size_t* n) { *n = 2 * NF; return p ? CJ_OK : CJ_ERROR; }
 
 /* -- co-simulation -------------------------------------------------------------------------------------- */

@@ -36,7 +36,7 @@ class Variable:
     """One variable of the FMU, a scalar or an array."""
 
     name: str
-    kind: str  # input, parameter, start, output, state, derivative, linear, coordinate, time
+    kind: str  # input, parameter, start, output, state, derivative, margin, linear, coordinate, time
     slot: int
     shape: tuple[int, ...] = ()
     units: tuple[str, ...] = ()  # one per element
@@ -321,6 +321,10 @@ def _states(plan: Plan) -> None:
         _add(plan, replace(rate, about="rate of the independent coordinate"))
         about = "acceleration of the independent coordinate"
         _add(plan, Variable("der(state.speed)", "derivative", 0, (n,), about=about, depends=everything))
+    plan.first["margin"] = plan.slots
+    if n and (plan.rank or any(link.move == "Q" for link in plan.simulation.tree.links)):
+        about = "how far the choice of states is from being changed; an event at zero"
+        _add(plan, Variable("state.margin", "margin", 0, about=about, depends=("position",)))
 
 
 def _linear(plan: Plan) -> None:

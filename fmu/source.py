@@ -17,7 +17,7 @@ from ..model.start import start_coordinates
 from .plan import Plan, functions, wanted_speeds
 
 TOKEN = "{00000000-0000-0000-0000-000000000000}"  # stands where the hash of the content will be
-CORE = ("core.h", "core.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")
+CORE = ("core.h", "core.c", "assemble.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")
 # What CasADi adds for its own loader; the core knows sizes and memory itself.
 _ASIDE = "alloc_mem|init_mem|free_mem|checkout|release|incref|decref|n_in|n_out|default_in|name_in|name_out"
 _ASIDE = (
@@ -50,8 +50,9 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
 
 
 def units_to_compile(fmi: int) -> list[str]:
-    names = ("core", "chart", "linear", "numeric", f"fmi{fmi}", "kernels", "derivatives", "step", "step_fast")
-    return [f"{name}.c" for name in (*names, *(("adjoint",) if fmi == 3 else ()))]
+    written = ("core", "assemble", "chart", "linear", "numeric", f"fmi{fmi}")
+    traced = ("kernels", "derivatives", "step", "step_fast", *(("adjoint",) if fmi == 3 else ()))
+    return [f"{name}.c" for name in (*written, *traced)]
 
 
 def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
@@ -68,6 +69,7 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "RANK": plan.rank,
         "NF": plan.freedoms,
         "NY": len(plan.rows),
+        "NZ": sum(v.kind == "margin" for v in plan.variables),
         "NLOOPS": len(tree.cuts),
         "NSIGMA": sigma,
         "NLINEAR": linear,
@@ -83,6 +85,7 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "SLOT_X": first["state"],
         "SLOT_DX": first["derivative"],
         "SLOT_LINEAR": first.get("linear", plan.slots),
+        "SLOT_MARGIN": first["margin"],
         "SLOT_COORDINATE": first["coordinate"],
         "SLOT_END": plan.slots,
         "HAS_ADJOINT": int(fmi == 3),
