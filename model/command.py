@@ -71,7 +71,8 @@ def main(argv: list[str] | None = None) -> int:
             raise
         return _report(error)
     finally:
-        if old_handler is not None:
+        # A command that ended by a signal ignores further ones until the process has gone.
+        if old_handler is not None and signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
             signal.signal(signal.SIGTERM, old_handler)
 
 

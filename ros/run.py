@@ -5,13 +5,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import signal
-import socket
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from types import FrameType
 from typing import Any
 
 import rclpy
@@ -20,66 +17,31 @@ from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from ..model import CutjointError
+from ..model.signals import stop_on_signal
 from .node import MechanismNode
 from .settings import REAL_TIME
 
-GRACE = 15.0  # seconds to leave after a signal
 SWITCH = 1e-4  # seconds a thread may keep Python to itself while another waits; 5e-3 by default
 
 
 def run(values: dict[str, Any], ros_arguments: Sequence[str]) -> int:
     """Run until SIGINT or SIGTERM and return 0; `values` are parameters that the command line sets."""
-    stop = threading.Event()
-
-    def ask_to_stop(signum: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, ask_to_stop)
-    left = _guard(stop)
-    # rclpy's own handlers would shut the context down under our feet.
-    try:
-        rclpy.init(args=["cutjoint", *ros_arguments], signal_handler_options=SignalHandlerOptions.NO)
-    except Exception as problem:  # rclpy's own error types are private
-        raise CutjointError(f"--ros-args: {str(problem).partition(', at ')[0]}") from problem
-    node: MechanismNode | None = None
-    try:
-        node = MechanismNode(overrides=[Parameter(name, value=value) for name, value in values.items()])
-        if not stop.is_set():
-            _work(node, stop)
-    finally:
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-        # A second Ctrl-C on the way out (a launch system sends its own) must not spoil the exit code.
-        for signum in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(signum, signal.SIG_IGN)
-        left.set()
-        signal.set_wakeup_fd(-1)
+    with stop_on_signal() as stop:
+        # rclpy's own handlers would shut the context down under our feet.
+        try:
+            rclpy.init(args=["cutjoint", *ros_arguments], signal_handler_options=SignalHandlerOptions.NO)
+        except Exception as problem:  # rclpy's own error types are private
+            raise CutjointError(f"--ros-args: {str(problem).partition(', at ')[0]}") from problem
+        node: MechanismNode | None = None
+        try:
+            node = MechanismNode(overrides=[Parameter(name, value=value) for name, value in values.items()])
+            if not stop.is_set():
+                _work(node, stop)
+        finally:
+            if node is not None:
+                node.destroy_node()
+            rclpy.try_shutdown()
     return 0
-
-
-def _guard(stop: threading.Event) -> threading.Event:
-    """Leave in any case some seconds after a signal, unless the event that is returned is set before.
-
-    Python runs its signal handlers between two of the main thread's own instructions; while that
-    thread waits inside the middleware they are not run. The wake-up descriptor is written at once.
-    """
-    left = threading.Event()
-    inner, outer = socket.socketpair()
-    outer.setblocking(False)
-    signal.set_wakeup_fd(outer.fileno(), warn_on_full_buffer=False)
-
-    def watch() -> None:
-        inner.recv(1)
-        stop.set()
-        if not left.wait(GRACE):
-            print("cutjoint: the middleware did not let go; leaving without it", file=sys.stderr, flush=True)
-            os._exit(0)
-        outer.close()
-
-    threading.Thread(target=watch, name="guard", daemon=True).start()
-    return left
 
 
 def _work(node: MechanismNode, stop: threading.Event) -> None:

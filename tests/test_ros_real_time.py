@@ -225,8 +225,8 @@ def test_a_jump_of_the_clock_does_not_disturb_it() -> None:
 
 
 def test_twenty_starts_and_stops_leave_nothing_behind() -> None:
+    """Each is told to stop by a storm of signals, as a launch system and an impatient user send them."""
     domain = new_domain()
-    stuck = 0  # once in a while the middleware never returns; the node then leaves without it
     for batch in range(5):
         processes = [node(domain, "double_pendulum", "--no-compile") for _ in range(4)]
         try:
@@ -235,15 +235,13 @@ def test_twenty_starts_and_stops_leave_nothing_behind() -> None:
             used = set.union(*(process.shared_memory() for process in processes))
             assert used, "the middleware uses shared memory, or this test sees nothing"
             for k, process in enumerate(processes):
-                process.popen.send_signal((signal.SIGINT, signal.SIGTERM)[(batch + k) % 2])
+                for again in range(100):
+                    process.popen.send_signal((signal.SIGINT, signal.SIGTERM)[(batch + k + again) % 2])
             for process in processes:
                 assert process.stop() == 0, process.output
                 assert "Traceback" not in process.output
                 assert not os.path.exists(f"/proc/{process.popen.pid}")
-            now = sum("did not let go" in process.output for process in processes)
         finally:
             for process in processes:
                 process.__exit__()
-        stuck += now
-        assert now or not [path for path in used if path.exists()]
-    assert stuck <= 1
+        assert not [path for path in used if path.exists()]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import socket
 import sys
-import threading
 
 from ..describe.reader import load
 from ..errors import CutjointError
+from ..signals import stop_on_signal
 from ..simulation import Simulation
 from .common import add_gravity, add_mechanism, add_torque, number, read_gravity, read_pairs
 
@@ -61,13 +60,11 @@ def run(args: argparse.Namespace) -> int:
         import webbrowser
 
         webbrowser.open(viewer.address)
-    stop = threading.Event()
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, lambda *_: stop.set())
-    try:
-        viewer.run(stop)
-    finally:
-        viewer.close()
+    with stop_on_signal() as stop:
+        try:
+            viewer.run(stop)
+        finally:
+            viewer.close()
     return 0
 
 
