@@ -63,8 +63,8 @@ def instance(path: Path, exchange: bool = False, log: Any = None) -> Iterator[An
         instanceName="test",
     )
     callbacks = {}
-    if log is not None and not is3:
-        callbacks = {"callbacks": two_callbacks(log)}
+    if log is not None:
+        callbacks = {"logMessage": three_logger(log)} if is3 else {"callbacks": two_callbacks(log)}
     fmu.instantiate(**callbacks)
     fmu.description, fmu.is3 = description, is3
     fmu.refs = {v.name: v.valueReference for v in description.modelVariables}
@@ -88,6 +88,13 @@ def two_callbacks(log: Any) -> Any:
         lambda env, name, status, category, message: log.append((status, category.decode(), message.decode()))
     )
     return callbacks
+
+
+def three_logger(log: Any) -> Any:
+    def tell(environment: Any, status: int, category: bytes, message: bytes) -> None:
+        log.append((status, category.decode(), message.decode()))
+
+    return tell
 
 
 def initialize(fmu: Any, values: dict[str, Any] | None = None) -> None:

@@ -10,6 +10,7 @@ from cutjoint.fmu import linear_model
 from cutjoint.fmu.linear import jacobian
 from cutjoint.model import Simulation
 from cutjoint.model.linear.linearize import linearize, speed_names
+from fmu_exchange import read, write
 from fmu_tools import exported, get, initialize, instance, names, put, size
 
 # One mechanism with loops in space and balls in the tree, one with redundant rows and a parameter.
@@ -75,20 +76,20 @@ def test_derivatives_are_the_slopes_of_the_fmu_itself(name: str, fmi: int) -> No
         inputs = [v for v in description.modelVariables if v.causality == "input"]
         n = sum(size(v) for v in states)
         x = np.zeros(n)
-        read_states(fmu, x)
+        read(fmu, x)
         x += 0.05 * random.normal(size=n)
         knowns = [*states, *inputs, *tunable]
         unknowns = [
             *(d.variable for d in description.derivatives),
             *(o.variable for o in description.outputs),
         ]
-        write_states(fmu, x)
+        write(fmu, x)
         base = get(fmu, [v.name for v in knowns[len(states) :]])
         J = jacobian(fmu, fmu.is3, unknowns, knowns)
         direction = random.normal(size=J.shape[1])
         h, ends = 1e-6, []
         for sign in (1, -1):
-            write_states(fmu, x + sign * h * direction[:n])
+            write(fmu, x + sign * h * direction[:n])
             at = 0
             for v in knowns[len(states) :]:
                 width = size(v)
@@ -156,15 +157,3 @@ def test_linear_variables_hold_the_same_numbers() -> None:
         B = [get(fmu, [f"linear.B[{i + 1},1]"])[0] for i in range(2)]
     assert np.array_equal(np.reshape(A, (2, 2)), model.A)
     assert np.array_equal(np.reshape(B, (2, 1)), model.B)
-
-
-def read_states(fmu: Any, x: np.ndarray) -> None:
-    from test_fmu_agreement import pointer
-
-    fmu.getContinuousStates(pointer(x), len(x))
-
-
-def write_states(fmu: Any, x: np.ndarray) -> None:
-    from test_fmu_agreement import pointer
-
-    fmu.setContinuousStates(pointer(x), len(x))

@@ -15,6 +15,7 @@ import pytest
 from cutjoint.model import Simulation
 from fmpy import extract, read_model_description
 from fmpy.fmi1 import FMICallException
+from fmu_exchange import pointer
 from fmu_tools import exported, folder, get, initialize, instance, names, put
 
 GEOMETRY = "joint.coupler_pin.on_child.position"
@@ -160,8 +161,6 @@ def test_wrong_use_of_fmi_3_is_refused_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_wrong_use_of_model_exchange_is_refused(fmi: int) -> None:
-    from test_fmu_agreement import pointer
-
     with instance(fourbar(fmi), exchange=True) as fmu:
         initialize(fmu)
         x = np.full(2, np.nan)
@@ -181,8 +180,6 @@ def test_wrong_use_of_model_exchange_is_refused(fmi: int) -> None:
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_saved_states_of_model_exchange_hold_the_chart(fmi: int) -> None:
-    from test_fmu_agreement import pointer
-
     with instance(fourbar(fmi), exchange=True) as fmu:
         initialize(fmu)
         fmu.enterContinuousTimeMode()
