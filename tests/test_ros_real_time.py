@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy can't be imported: no ROS 2, and no wheels for this platform")
 
 from builtin_interfaces.msg import Duration
-from ros_client import Client, JointState, Process, new_domain, node
+from ros_client import Client, JointState, Process, eventually, new_domain, node
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -58,13 +58,17 @@ def effort(client: Client) -> list[float]:
 
 def test_joint_states_come_at_the_asked_rate_with_all_joints(client: Client) -> None:
     clocks = client.collect(Clock, "/clock")
-    client.states.clear()
-    client.spin(2.0)
-    times = np.array([stamp(s) for s in client.states])
-    steps = np.diff(times)
-    assert (steps > 0).all()
-    assert np.median(steps) == pytest.approx(0.005, abs=1e-9)
-    assert len(times) >= 0.7 * 200 * (times[-1] - times[0])
+
+    def at_the_rate() -> None:
+        client.states.clear()
+        client.spin(2.0)
+        times = np.array([stamp(s) for s in client.states])
+        steps = np.diff(times)
+        assert (steps > 0).all()
+        assert np.median(steps) == pytest.approx(0.005, abs=1e-9)
+        assert len(times) >= 0.9 * 200 * (times[-1] - times[0])
+
+    eventually(at_the_rate)
     # On a busy machine it may lag, but then it says so: what the clock shows is what it counts.
     health = client.diagnostics()
     assert float(health["drift"]) == pytest.approx(float(health["lag"]), abs=0.05)
@@ -103,17 +107,14 @@ def test_wrong_commands_are_refused_and_warned_of_once(pair: tuple[Process, Clie
 def test_a_flood_of_commands_is_survived(client: Client) -> None:
     """10 kHz for two seconds from this process, as fast as Python can if it can't."""
     begin = time.monotonic()
-    sent = 0
     message = torques(1.0, 2.0, 3.0)
-    while time.monotonic() < begin + 2.0:
+    for sent in range(1, 20_001):
         client.commands.publish(message)
-        sent += 1
         ahead = begin + sent * 1e-4 - time.monotonic()
         if ahead > 0:
             time.sleep(ahead)
         if sent % 500 == 0:
             client.executor.spin_once(timeout_sec=0)
-    assert sent > 5000
     client.states.clear()
     client.until(lambda: client.states, "joint states")
     lag = float(client.diagnostics()["simulated time"])
