@@ -14,6 +14,7 @@ import pytest
 import scipy.linalg
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, SimulationError, Strut, load
 from cutjoint.model.command import main
+from cutjoint.model.commands.linearize import take_pose
 from cutjoint.model.linear.discrete import discretize
 from cutjoint.model.linear.equilibrium import hold, settle
 from cutjoint.model.linear.linearize import parameter_model, underlying
@@ -236,3 +237,27 @@ def test_command(tmp_path, capsys):
     (tmp_path / "bad.json").write_text("[1]")
     assert main(["linearize", "stewart", "--at", str(tmp_path / "bad.json")]) == 2
     assert "is no pose" in capsys.readouterr().err
+
+
+def test_command_at_a_moving_state(tmp_path, capsys):
+    """Coordinates, speeds and inputs of a file are those of the linear model."""
+    state = tmp_path / "state.json"
+    speeds = {"motor1": 0.3, "motor2": [-0.2], "motor3": 0.1}
+    given = {"coordinates": {"motor1": [0.1]}, "speeds": speeds, "inputs": {"motor2": 5.0}}
+    state.write_text(json.dumps(given))
+    assert main(["linearize", "stewart", "--at", str(state), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    simulation = Simulation("stewart", compile=False)
+    take_pose(simulation, str(state))
+    assert simulation.accelerations()[0].any()
+    v = {name: simulation.state.v[simulation.tree.v[name]][0] for name in speeds}
+    assert v == pytest.approx({"motor1": 0.3, "motor2": -0.2, "motor3": 0.1}, abs=1e-12)
+    assert np.abs(simulation.closure()[1] @ simulation.state.v).max() < 1e-12
+    assert np.array(data["A"]) == pytest.approx(simulation.linearize().A, abs=1e-12)
+    assert not data["at_rest"]
+    assert main(["linearize", "stewart", "--at", str(state)]) == 0
+    assert "not at rest (hinge3 moves: -0.314" in capsys.readouterr().out
+    given["speeds"] = {"motor1": 0.3, "hinge1": 1.0, "motor2": 0.0, "motor3": 0.0, "hinge2": 0.0}
+    state.write_text(json.dumps(given))
+    assert main(["linearize", "stewart", "--at", str(state)]) == 2
+    assert "the loops do not allow the speeds of motor1, hinge1" in capsys.readouterr().err

@@ -101,7 +101,7 @@ def table(rows: Iterable[Sequence[Any]], header: Sequence[str] = (), indent: str
 def text(value: Any) -> str:
     """A number with six digits, a vector with commas, anything else as it is."""
     if isinstance(value, float | np.floating):
-        return f"{value:.6g}"
+        return f"{value + 0.0:.6g}"  # no −0
     if isinstance(value, np.ndarray | list | tuple):
         return ", ".join(text(x) for x in value)
     return str(value)

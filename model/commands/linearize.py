@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ..describe.reader import load
 from ..errors import CutjointError
 from ..files import check_writable, picture_format
 from ..linear.equilibrium import Equilibrium, hold, settle
+from ..linear.linearize import speed_names
 from ..linear.model import LinearModel, model_format
 from ..simulation import Simulation
 from .common import (
@@ -40,7 +42,9 @@ cutjoint assemble stewart --set motor1=0.1 --json > pose.json && cutjoint linear
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_mechanism(parser)
     parser.add_argument(
-        "--at", metavar="FILE", help="pose as JSON: coordinates, speeds, inputs (see assemble --json)"
+        "--at",
+        metavar="FILE",
+        help="state as JSON: coordinates, speeds, inputs by name (see assemble --json)",
     )
     parser.add_argument(
         "--states",
@@ -77,10 +81,12 @@ def run(args: argparse.Namespace) -> int:
     rest = hold(simulation) if args.hold else settle(simulation) if args.settle else None
     model = simulation.linearize(outputs=args.output, states=args.states)
     if args.json:
-        extra = {} if rest is None else {"inputs_held": rest.inputs, "verdict": rest.verdict}
+        extra: dict[str, Any] = {"at_rest": not motion(simulation)}
+        if rest is not None:
+            extra |= {"inputs_held": rest.inputs, "verdict": rest.verdict}
         print(to_json({"mechanism": mechanism.name, **model.as_dict(), **extra}))
     else:
-        print(describe(mechanism.name, model, rest))
+        print(describe(mechanism.name, model, rest, motion(simulation)))
     if args.save:
         model.save(args.save)
     if args.plot:
@@ -92,36 +98,74 @@ def run(args: argparse.Namespace) -> int:
 
 
 def take_pose(simulation: Simulation, path: str) -> None:
-    """Put a simulation into the pose of a JSON file and close its loops there."""
+    """Put a simulation into the pose of a JSON file, close its loops there, and give it the file's speeds."""
     try:
         data = json.loads(Path(path).read_text())
-        coordinates, inputs = data.get("coordinates", {}), data.get("inputs", {})
-        held = {str(name): np.asarray(value, float) for name, value in coordinates.items()}
+        coordinates, speeds, inputs = (
+            {str(name): np.atleast_1d(np.asarray(value, float)) for name, value in data.get(key, {}).items()}
+            for key in ("coordinates", "speeds", "inputs")
+        )
     except OSError as error:
         raise CutjointError(f"can't read '{path}': {error.strerror}") from error
     except (ValueError, AttributeError, TypeError) as error:
         raise CutjointError(f"'{path}' is no pose: it wants JSON with a mapping 'coordinates'") from error
-    for name in held:
-        simulation.mechanism.joint(name)
-    tree = simulation.tree
-    q = simulation.state.q
-    for name, value in held.items():
-        if name in tree.q:
-            if value.size != tree.q[name].stop - tree.q[name].start:
-                raise CutjointError(
-                    f"'{path}': joint '{name}' takes {tree.q[name].stop - tree.q[name].start} numbers"
-                )
-            q[tree.q[name]] = value
+    tree, q = simulation.tree, simulation.state.q
+    for name, where in _places(simulation, coordinates, tree.q, path):
+        q[where] = coordinates[name]
     simulation.state = replace(simulation.state, q=q)
     simulation.assemble()
-    simulation.set_inputs({str(name): float(value) for name, value in inputs.items()})
+    if speeds:
+        v = _speeds(simulation, dict(_places(simulation, speeds, tree.v, path)), speeds, path)
+        simulation.state = replace(simulation.state, v=v)
+    simulation.set_inputs({name: float(value[0]) for name, value in inputs.items()})
 
 
-def describe(name: str, model: LinearModel, rest: Equilibrium | None) -> str:
+def _places(
+    simulation: Simulation, values: dict[str, np.ndarray], where: Mapping[str, slice], path: str
+) -> Iterator[tuple[str, slice]]:
+    """Where the values of a joint belong, for joints of the tree; others follow from those."""
+    for name, value in values.items():
+        simulation.mechanism.joint(name)
+        if name in where:
+            size = where[name].stop - where[name].start
+            if value.size != size or not np.isfinite(value).all():
+                raise CutjointError(f"'{path}': joint '{name}' takes {size} finite numbers")
+            yield name, where[name]
+
+
+def _speeds(
+    simulation: Simulation, places: dict[str, slice], speeds: dict[str, np.ndarray], path: str
+) -> np.ndarray:
+    """The least speeds that keep the loops closed, G v = 0, and give these joints theirs."""
+    G = simulation.closure()[1]
+    rows = [np.eye(simulation.tree.nv)[where] for where in places.values()]
+    wanted = np.concatenate([np.zeros(len(G)), *(speeds[name] for name in places)])
+    A = np.vstack([G, *rows])
+    v = np.linalg.lstsq(A, wanted, rcond=None)[0]
+    if np.abs(A @ v - wanted).max() > 1e-8 * max(1.0, np.abs(wanted).max()):
+        raise CutjointError(
+            f"'{path}': the loops do not allow the speeds of {', '.join(places)} together; give fewer of them"
+        )
+    return v
+
+
+def motion(simulation: Simulation) -> str:
+    """What moves most at the present state; empty at rest."""
+    names = speed_names(simulation)
+    for values, word in ((simulation.state.v, "moves"), (simulation.accelerations()[0], "accelerates")):
+        k = int(np.abs(values).argmax()) if values.size else 0
+        if values.size and abs(values[k]) > 1e-6:
+            return f"not at rest ({names[k]} {word}: {values[k]:.3g} in SI units)"
+    return ""
+
+
+def describe(name: str, model: LinearModel, rest: Equilibrium | None, moving: str = "") -> str:
     """The model as a page for people."""
     lines = [f"{name}: linear model with {len(model.states)} states, {len(model.inputs)} inputs"]
     if rest is not None:
         lines.append(f"at rest, {rest.verdict}; inputs: {_pairs(rest.inputs)}")
+    elif moving:
+        lines.append(f"{moving}: deviations from that motion; --hold or --settle finds a rest")
     for symbol, names in (
         ("A", model.states),
         ("B", model.states),
