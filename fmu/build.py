@@ -39,9 +39,11 @@ PLATFORMS = {
 }
 # No -march: an FMU travels. step_fast.c holds the step for newer x86-64 processors beside the plain one.
 FLAGS = ("-std=c11", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-Wall", "-Wno-unused-function")
-# Traced code is long and straight; what is not run in every step is compiled for size of effort.
-SLOW = ("kernels.c", "derivatives.c", "adjoint.c")
-GENERATED = (*SLOW, "step.c")
+# Traced code is long and straight: as in model/compile.py, more than -O1 gains nothing but for one part of
+# it. Fused multiply-adds, which ISO C leaves out, only in the step for processors that have them.
+GENERATED = ("kernels.c", "derivatives.c", "adjoint.c", "step.c", "step_fast.c")
+STRAIGHT = ("-fexpensive-optimizations",)
+FUSED = ("-ffp-contract=fast",)
 
 
 def here() -> str:
@@ -111,11 +113,12 @@ def _link_flags(name: str) -> list[str]:
 
 def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: str, optimize: int) -> str:
     """Compile one file; traced ones are long to compile and kept in the cache."""
-    level = min(optimize, 1) if unit in SLOW else optimize
-    flags = [*FLAGS, f"-O{level}", "-g0"]
+    straight = unit in GENERATED
+    flags = [*FLAGS, f"-O{min(optimize, 1) if straight else optimize}", "-g0"]
+    flags += [*(STRAIGHT if straight and optimize else ()), *(FUSED if unit == "step_fast.c" else ())]
     made = f"{Path(unit).stem}.o"
     build = [*command, *flags, "-c", unit, "-o", made]
-    if unit not in GENERATED and unit != "step_fast.c":
+    if not straight:
         _run(build, folder)
         return made
     text = sources[unit] + (sources["step.c"] if unit == "step_fast.c" else "")

@@ -13,6 +13,7 @@ from typing import Any
 import casadi as ca
 
 from ..model.joints import TYPES
+from ..model.split import split
 from ..model.start import start_coordinates
 from .plan import Plan, functions, wanted_speeds
 
@@ -27,6 +28,8 @@ _TYPE = r"(?:const )?(?:int|void|char|casadi_int|casadi_real)\*?"
 _EXTRAS = re.compile(
     rf"^{_TYPE} (?:{_ASIDE})\([^\n]*\{{(?:[^\n]*\}}\n|\n.*?^\}}\n)", re.MULTILINE | re.DOTALL
 )
+# The pieces of long functions are kept apart where the compiler knows how.
+_PLAIN = "#if !defined(__GNUC__)\n#define __attribute__(x)\n#endif\n"
 _HELPERS = re.compile(rf"^(?={_TYPE} casadi_\w+\()", re.MULTILINE)
 
 
@@ -46,7 +49,7 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
     generator = ca.CodeGenerator(file, {"with_header": False, "with_export": False})
     for function in group:
         generator.add(function)
-    return _HELPERS.sub("static ", _EXTRAS.sub("", generator.dump()))
+    return _PLAIN + split(_HELPERS.sub("static ", _EXTRAS.sub("", generator.dump())))
 
 
 def units_to_compile(fmi: int) -> list[str]:

@@ -1,8 +1,9 @@
 /* A host for FMI 2.0 co-simulation: loads an FMU with dlopen, checks it and times it.
  *
  *   fmu_host check LIBRARY GUID INPUTS OUTPUTS
- *   fmu_host bench LIBRARY GUID INPUTS OUTPUTS STEPS [engine.so engine.txt]
- *   fmu_host python LIBRARY GUID INPUTS OUTPUTS STEPS LIBPYTHON RESOURCES
+ *   fmu_host bench LIBRARY GUID INPUTS OUTPUTS STEPS
+ *   fmu_host beside LIBRARY GUID INPUTS OUTPUTS ENGINE NUMBERS
+ *                   [LIBRARY GUID INPUTS OUTPUTS LIBPYTHON RESOURCES of a pythonfmu FMU]
  *   fmu_host save|resume LIBRARY GUID INPUTS OUTPUTS FILE
  *
  * INPUTS and OUTPUTS are value references with commas. Prints one `key value` per line; exit code 1
@@ -27,7 +28,7 @@ typedef struct {
     void* environment;
 } callbacks;
 
-static struct {
+typedef struct {
     void* (*instantiate)(const char*, int, const char*, const char*, const callbacks*, int, int);
     void (*release)(void*);
     int (*setup)(void*, int, double, double, int, double);
@@ -43,11 +44,12 @@ static struct {
     int (*size)(void*, void*, size_t*);
     int (*pack)(void*, void*, char*, size_t);
     int (*unpack)(void*, const char*, size_t, void**);
-} fmi;
+    const char *guid, *resources;
+    unsigned inputs[64], outputs[512];
+    size_t ni, no;
+} library;
 
-static const char *guid, *resources = "";
-static unsigned inputs[64], outputs[512];
-static size_t ni, no;
+static library fmi; /* the FMU that the functions below call */
 static int logged;
 static char last_message[1024];
 static const double H = 1e-3;
@@ -113,12 +115,12 @@ static void load(const char* path)
 
 static void* start(const char* name)
 {
-    void* c = fmi.instantiate(name, 1, guid, resources, &host, 0, 0);
+    void* c = fmi.instantiate(name, 1, fmi.guid, fmi.resources, &host, 0, 0);
     need(c != NULL, "no instance");
     need(fmi.setup(c, 0, 0, 0, 0, 0) == 0 && fmi.enter(c) == 0, "initialization did not begin");
     double ten[64];
-    for (size_t k = 0; k < ni; ++k) ten[k] = 10;
-    need(fmi.set(c, inputs, ni, ten) == 0 && fmi.leave(c) == 0, "initialization did not end");
+    for (size_t k = 0; k < fmi.ni; ++k) ten[k] = 10;
+    need(fmi.set(c, fmi.inputs, fmi.ni, ten) == 0 && fmi.leave(c) == 0, "initialization did not end");
     return c;
 }
 
@@ -127,7 +129,7 @@ static void run(void* c, int from, int steps)
     for (int n = from; n < from + steps; ++n) need(fmi.step(c, n * H, H, 1) == 0, "a step failed");
 }
 
-static void read_all(void* c, double* y) { need(fmi.get(c, outputs, no, y) == 0, "outputs can't be read"); }
+static void read_all(void* c, double* y) { need(fmi.get(c, fmi.outputs, fmi.no, y) == 0, "outputs can't be read"); }
 
 static double seconds(void)
 {
@@ -159,7 +161,7 @@ static void* in_thread(void* number)
     run(c, 0, 200);
     read_all(c, y);
     fmi.release(c);
-    return memcmp(y, alone, no * sizeof(double)) == 0 ? number : NULL;
+    return memcmp(y, alone, fmi.no * sizeof(double)) == 0 ? number : NULL;
 }
 
 static void check_instances(void)
@@ -172,9 +174,9 @@ static void check_instances(void)
         run(b, n, 1);
     }
     read_all(a, y);
-    need(memcmp(y, alone, no * sizeof(double)) == 0, "two instances interleaved disturb each other");
+    need(memcmp(y, alone, fmi.no * sizeof(double)) == 0, "two instances interleaved disturb each other");
     read_all(b, y);
-    need(memcmp(y, alone, no * sizeof(double)) == 0, "two instances interleaved differ");
+    need(memcmp(y, alone, fmi.no * sizeof(double)) == 0, "two instances interleaved differ");
     fmi.release(a);
     fmi.release(b);
     pthread_t threads[4];
@@ -193,11 +195,11 @@ static void check_states(void)
     need(fmi.save(c, &state) == 0, "the state can't be saved");
     run(c, 100, 100);
     read_all(c, first);
-    need(memcmp(first, alone, no * sizeof(double)) == 0, "saving a state changes the run");
+    need(memcmp(first, alone, fmi.no * sizeof(double)) == 0, "saving a state changes the run");
     need(fmi.restore(c, state) == 0, "the state can't be restored");
     run(c, 100, 100);
     read_all(c, again);
-    need(memcmp(first, again, no * sizeof(double)) == 0, "a restored run differs");
+    need(memcmp(first, again, fmi.no * sizeof(double)) == 0, "a restored run differs");
     size_t size = 0;
     need(fmi.size(c, state, &size) == 0 && size > 0, "no size of a state");
     char* bytes = malloc(size);
@@ -205,7 +207,7 @@ static void check_states(void)
     need(fmi.restore(c, copy) == 0, "a serialized state can't be restored");
     run(c, 100, 100);
     read_all(c, again);
-    need(memcmp(first, again, no * sizeof(double)) == 0, "a run from a serialized state differs");
+    need(memcmp(first, again, fmi.no * sizeof(double)) == 0, "a run from a serialized state differs");
     void* none = NULL;
     bytes[0] ^= 1;
     need(fmi.unpack(c, bytes, size, &none) == 3 && !none, "damaged bytes are taken for a state");
@@ -230,7 +232,7 @@ static void check_misuse(void)
     logged = 0;
     need(!fmi.instantiate("x", 1, "{wrong}", "", &host, 0, 0) && logged == 1, "a wrong GUID is accepted");
     need(!fmi.instantiate("x", 1, NULL, NULL, NULL, 0, 0), "no GUID and no callbacks are accepted");
-    void* c = fmi.instantiate("x", 1, guid, "file:///no/such/folder", &host, 0, 0);
+    void* c = fmi.instantiate("x", 1, fmi.guid, "file:///no/such/folder", &host, 0, 0);
     need(c != NULL, "missing resources stop an FMU that needs none");
     logged = 0;
     refused(fmi.step(c, 0, H, 1), "a step before initialization is taken");
@@ -244,22 +246,22 @@ static void check_misuse(void)
     refused(fmi.step(c, 0.01, -H, 1), "a negative step is taken");
     refused(fmi.step(c, 0.01, NAN, 1), "a step of NaN is taken");
     refused(fmi.step(c, 7, H, 1), "a step from another time is taken");
-    for (int k = 0; ni && k < 3; ++k) {
+    for (int k = 0; fmi.ni && k < 3; ++k) {
         const double bad[] = {NAN, INFINITY, -INFINITY};
-        refused(fmi.set(c, inputs, 1, bad + k), "a bad input is taken");
+        refused(fmi.set(c, fmi.inputs, 1, bad + k), "a bad input is taken");
     }
-    if (ni) {
+    if (fmi.ni) {
         value = 1e300;
-        need(fmi.set(c, inputs, 1, &value) == 0, "a huge input is finite");
+        need(fmi.set(c, fmi.inputs, 1, &value) == 0, "a huge input is finite");
         need(fmi.step(c, 0.01, H, 1) == 2 && logged, "an overflow is not told as discard");
         value = 10;
-        need(fmi.set(c, inputs, 1, &value) == 0, "an input can't be set");
+        need(fmi.set(c, fmi.inputs, 1, &value) == 0, "an input can't be set");
     }
     read_all(c, after);
-    need(memcmp(before, after, no * sizeof(double)) == 0, "misuse changes the state");
+    need(memcmp(before, after, fmi.no * sizeof(double)) == 0, "misuse changes the state");
     run(c, 10, 190);
     read_all(c, after);
-    need(memcmp(alone, after, no * sizeof(double)) == 0, "a run after misuse differs");
+    need(memcmp(alone, after, fmi.no * sizeof(double)) == 0, "a run after misuse differs");
     need(fmi.step(NULL, 0, H, 1) == 3 && fmi.get(NULL, &unknown, 1, &value) == 3, "no instance is not noticed");
     fmi.release(c);
     fmi.release(NULL);
@@ -301,72 +303,108 @@ static void bench(long steps)
     }
     const double total = seconds() - begin;
     const long after = resident();
-    double y[512], ten[64], exchange = 1e9;
-    for (size_t k = 0; k < ni; ++k) ten[k] = 10;
-    for (int block = 0; block < 20; ++block) { /* as a master does it: inputs, step, outputs */
-        const double t = seconds();
-        for (int n = 0; n < 20; ++n) {
-            const double now = (double)(steps + 1000 + 20 * block + n) * H;
-            if (fmi.set(c, inputs, ni, ten) || fmi.step(c, now, H, 1) || fmi.get(c, outputs, no, y)) fail("a step failed");
-        }
-        if (seconds() - t < exchange) exchange = seconds() - t;
-    }
-    printf("exchange_us %.4f\n", 1e6 * exchange / 20);
-    for (size_t k = 0; k < no; ++k) need(isfinite(y[k]), "an output is not finite");
     qsort(took, (size_t)steps, sizeof *took, ascending);
     printf("steps %ld\nmean_us %.4f\nmedian_us %.4f\np99_us %.4f\np999_us %.4f\nworst_us %.4f\n", steps, 1e6 * total / (double)steps,
            1e6 * took[steps / 2], 1e6 * took[(long)(0.99 * (double)steps)], 1e6 * took[(long)(0.999 * (double)steps)], 1e6 * took[steps - 1]);
     printf("real_time_factor %.1f\nmemory_before_kb %ld\nmemory_after_kb %ld\n", (double)steps * H / total, before, after);
     free(took);
-    if (!*resources) fmi.release(c); /* freeing the last Python instance ends the interpreter: see main */
+    fmi.release(c);
 }
 
-/* The engine's own compiled step beside the FMU's, in turns; the quickest turns tell, as least disturbed. */
-static void beside_engine(const char* kernel, const char* numbers_)
+/* Steps as a master takes them: inputs, step, outputs. */
+static void exchange(void* c, int from, int steps)
+{
+    double y[512], ten[64];
+    for (size_t k = 0; k < fmi.ni; ++k) ten[k] = 10;
+    for (int n = from; n < from + steps; ++n)
+        need(fmi.set(c, fmi.inputs, fmi.ni, ten) == 0 && fmi.step(c, n * H, H, 1) == 0 && fmi.get(c, fmi.outputs, fmi.no, y) == 0,
+             "a step failed");
+    for (size_t k = 0; k < fmi.no; ++k) need(isfinite(y[k]), "an output is not finite");
+}
+
+static struct {
+    int (*step)(const double**, double**, long long*, double*, int);
+    int size[4]; /* q v u p */
+    double value[5][256], next[3][256], h;
+    const double** arg;
+    double** res;
+    long long* iw;
+    double* w;
+} engine;
+
+static void load_engine(const char* kernel, const char* numbers_)
 {
     void* so = dlopen(kernel, RTLD_NOW | RTLD_LOCAL);
     FILE* f = fopen(numbers_, "r");
     need(so && f, "no engine to compare with");
-    int (*step)(const double**, double**, long long*, double*, int);
     int (*work)(long long*, long long*, long long*, long long*);
-    *(void**)&step = symbol(so, "step");
+    *(void**)&engine.step = symbol(so, "step");
     *(void**)&work = symbol(so, "step_work");
-    int size[4]; /* q v u p */
+    int* size = engine.size;
     need(fscanf(f, "%d %d %d %d", size, size + 1, size + 2, size + 3) == 4, "bad numbers");
-    double value[5][256] = {{0}}, next[3][256], h = H;
     for (int k = 0; k < 4; ++k)
-        for (int i = 0; i < size[k]; ++i) need(fscanf(f, "%lf", value[k < 2 ? k : k + 1] + i) == 1, "bad numbers");
+        for (int i = 0; i < size[k]; ++i) need(fscanf(f, "%lf", engine.value[k < 2 ? k : k + 1] + i) == 1, "bad numbers");
     fclose(f);
     long long sizes[4];
     work(sizes, sizes + 1, sizes + 2, sizes + 3);
-    const double** arg = calloc((size_t)sizes[0], sizeof *arg);
-    double** res = calloc((size_t)sizes[1], sizeof *res);
-    long long* iw = calloc((size_t)sizes[2] + 1, sizeof *iw);
-    double* w = calloc((size_t)sizes[3] + 1, sizeof *w);
-    enum { BLOCKS = 41, LENGTH = 1000 };
-    double mine[BLOCKS], theirs[BLOCKS];
-    void* c = start("beside");
-    for (int block = 0; block < BLOCKS; ++block) {
-        double t = seconds();
-        run(c, block * LENGTH, LENGTH);
-        mine[block] = seconds() - t;
-        t = seconds();
-        for (int n = 0; n < LENGTH; ++n) {
-            for (int k = 0; k < 5; ++k) arg[k] = value[k];
-            arg[5] = &h;
-            for (int k = 0; k < 3; ++k) res[k] = next[k];
-            step(arg, res, iw, w, 0);
-            memcpy(value[0], next[0], (size_t)size[0] * sizeof(double));
-            memcpy(value[1], next[1], (size_t)size[1] * sizeof(double));
-            value[2][0] = next[2][0];
-        }
-        theirs[block] = seconds() - t;
+    engine.h = H;
+    engine.arg = calloc((size_t)sizes[0], sizeof *engine.arg);
+    engine.res = calloc((size_t)sizes[1], sizeof *engine.res);
+    engine.iw = calloc((size_t)sizes[2] + 1, sizeof *engine.iw);
+    engine.w = calloc((size_t)sizes[3] + 1, sizeof *engine.w);
+}
+
+static void run_engine(int steps)
+{
+    for (int n = 0; n < steps; ++n) {
+        for (int k = 0; k < 5; ++k) engine.arg[k] = engine.value[k];
+        engine.arg[5] = &engine.h;
+        for (int k = 0; k < 3; ++k) engine.res[k] = engine.next[k];
+        engine.step(engine.arg, engine.res, engine.iw, engine.w, 0);
+        memcpy(engine.value[0], engine.next[0], (size_t)engine.size[0] * sizeof(double));
+        memcpy(engine.value[1], engine.next[1], (size_t)engine.size[1] * sizeof(double));
+        engine.value[2][0] = engine.next[2][0];
     }
-    qsort(mine, BLOCKS, sizeof *mine, ascending);
-    qsort(theirs, BLOCKS, sizeof *theirs, ascending);
-    printf("fmu_us %.4f\nengine_us %.4f\n", 1e6 * mine[0] / LENGTH, 1e6 * theirs[0] / LENGTH);
-    fmi.release(c);
-    free(arg); free(res); free(iw); free(w);
+}
+
+/* The engine's own compiled step, the FMU's and that of a pythonfmu FMU in turns so short that many are not
+ * interrupted even on a busy machine; the quickest turn of each tells. */
+static void beside(library python)
+{
+    enum { TURNS = 1000, LENGTH = 40, FEW = 8 }; /* about as long as each other */
+    const library native = fmi;
+    double best[5] = {1e9, 1e9, 1e9, 1e9, 1e9};
+    void *a = start("native"), *b = NULL;
+    if (python.step) {
+        fmi = python;
+        b = start("python");
+    }
+    for (int turn = 0; turn < TURNS; ++turn) {
+        const int from = 2 * turn * LENGTH, from_few = 2 * turn * FEW;
+        double t[6];
+        fmi = native;
+        t[0] = seconds();
+        run(a, from, LENGTH);
+        t[1] = seconds();
+        run_engine(LENGTH);
+        t[2] = seconds();
+        exchange(a, from + LENGTH, LENGTH);
+        t[3] = t[4] = t[5] = seconds();
+        if (b) {
+            fmi = python;
+            run(b, from_few, FEW);
+            t[4] = seconds();
+            exchange(b, from_few + FEW, FEW);
+            t[5] = seconds();
+        }
+        for (int k = 0; k < 5; ++k)
+            if (t[k + 1] - t[k] < best[k]) best[k] = t[k + 1] - t[k];
+    }
+    printf("fmu_us %.4f\nengine_us %.4f\nexchange_us %.4f\n", 1e6 * best[0] / LENGTH, 1e6 * best[1] / LENGTH, 1e6 * best[2] / LENGTH);
+    if (b) printf("python_us %.4f\npython_exchange_us %.4f\n", 1e6 * best[3] / FEW, 1e6 * best[4] / FEW);
+    fmi = native;
+    fmi.release(a); /* the Python instance stays: freeing the last one ends the interpreter, see main */
+    free(engine.arg); free(engine.res); free(engine.iw); free(engine.w);
 }
 
 /* -- a state in a file, read by another process --------------------------------------------------------- */
@@ -375,7 +413,7 @@ static void print_outputs(void* c)
 {
     double y[512];
     read_all(c, y);
-    for (size_t k = 0; k < no; ++k) printf("%a\n", y[k]);
+    for (size_t k = 0; k < fmi.no; ++k) printf("%a\n", y[k]);
 }
 
 static void save(const char* path)
@@ -410,24 +448,35 @@ static void resume(const char* path)
     fmi.release(c);
 }
 
+static void choose(char** word, const char* resources)
+{
+    load(word[0]);
+    fmi.guid = word[1];
+    fmi.resources = resources;
+    fmi.ni = numbers(word[2], fmi.inputs, 64);
+    fmi.no = numbers(word[3], fmi.outputs, 512);
+}
+
 int main(int n, char** word)
 {
     if (n < 6) fail("too few arguments");
     const char* what = word[1];
-    if (strcmp(what, "python") == 0) {
-        need(n == 9 && dlopen(word[7], RTLD_NOW | RTLD_GLOBAL), "libpython can't be loaded");
-        resources = word[8];
+    library python = {0};
+    if (n == 14) {
+        need(dlopen(word[12], RTLD_NOW | RTLD_GLOBAL) != NULL, "libpython can't be loaded");
+        choose(word + 8, word[13]);
+        python = fmi;
     }
-    guid = word[3];
-    ni = numbers(word[4], inputs, 64);
-    no = numbers(word[5], outputs, 512);
-    load(word[2]);
+    choose(word + 2, "");
     if (strcmp(what, "check") == 0) check();
     else if (strcmp(what, "save") == 0 && n == 7) save(word[6]);
     else if (strcmp(what, "resume") == 0 && n == 7) resume(word[6]);
-    else if (n >= 7) bench(atol(word[6]));
-    if (strcmp(what, "bench") == 0 && n == 9) beside_engine(word[7], word[8]);
+    else if (strcmp(what, "bench") == 0 && n == 7) bench(atol(word[6]));
+    else if (strcmp(what, "beside") == 0 && (n == 8 || n == 14)) {
+        load_engine(word[6], word[7]);
+        beside(python);
+    } else fail("unknown arguments");
     fflush(stdout);
-    if (strcmp(what, "python") == 0) _exit(0); /* an interpreter that ends within a host may take it along */
+    if (python.step) _exit(0); /* an interpreter that ends within a host may take it along */
     return 0;
 }
