@@ -36,17 +36,17 @@ def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
     Linearizations are compared along the motions that the loops allow, the columns of T: a peer's
     analytic derivatives, and differences of its accelerations as the judge between us.
     """
-    ours, p = subject.simulation, subject.simulation._p
-    slow = kernel(equations.dynamics(ours._equations), False)
+    ours, p = subject.simulation, subject.simulation.p
+    slow = kernel(equations.dynamics(ours.equations), False)
     R = ca.sparsify(ca.SX(ca.DM(motor_chart(ours))))
-    basis = linear_equations.tangent_basis(ours._equations, R)
+    basis = linear_equations.tangent_basis(ours.equations, R)
     result: Rows = []
     later: dict[str, np.ndarray] = {}
     for state, (q, v) in subject.states.items():
         at = q, v, subject.u
         if any(hasattr(model, "centres_after") for model in models.values()):
             later[state] = centres_after(subject, q, v, WHILE)
-        dv, _ = ours._kernel("dynamics")(*at, p)
+        dv, _ = ours.kernel("dynamics")(*at, p)
         T, F, _ = (np.array(x) for x in basis(*at, p))
         slopes = F[ours.tree.nv :]
         found = [("accelerations", VIRTUAL, dv, slow(*at, p)[0])]
@@ -83,8 +83,8 @@ def centres_after(subject: Subject, q: np.ndarray, v: np.ndarray, duration: floa
 def dynamics(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
     """v̇ and λ of the closed mechanism from q, v and u: one call each."""
     ours = subject.simulation
-    slow = kernel(equations.dynamics(ours._equations), False)
-    contenders = _ours(slow, ours._kernel("dynamics"), subject, ours._p)
+    slow = kernel(equations.dynamics(ours.equations), False)
+    contenders = _ours(slow, ours.kernel("dynamics"), subject, ours.p)
     contenders |= {name: m.dynamics(*subject.moving) for name, m in models.items() if hasattr(m, "dynamics")}
     return _beside_ours("dynamics", subject, side_by_side(contenders, effort, show))
 
@@ -94,8 +94,8 @@ def linearization(subject: Subject, models: dict[str, Any], effort: Effort, show
     ours = subject.simulation
     R = motor_chart(ours)
     slow = kernel(traced_linear(ours, R), False)
-    contenders = _ours(slow, linear_kernel(ours, R), subject, ours._p)
-    contenders["cutjoint, dynamics alone"] = _ready(ours._kernel("dynamics"), subject, ours._p)
+    contenders = _ours(slow, linear_kernel(ours, R), subject, ours.p)
+    contenders["cutjoint, dynamics alone"] = _ready(ours.kernel("dynamics"), subject, ours.p)
     for name, model in models.items():
         for label, way in (("", "linearization"), (", centered", "centered_linearization")):
             if hasattr(model, way):
@@ -174,7 +174,7 @@ def motor_chart(simulation: Simulation) -> np.ndarray:
 
 
 def traced_linear(simulation: Simulation, R: np.ndarray) -> ca.Function:
-    return fewest_operations(simulation._equations, ca.sparsify(ca.SX(ca.DM(R))))
+    return fewest_operations(simulation.equations, ca.sparsify(ca.SX(ca.DM(R))))
 
 
 @contextmanager

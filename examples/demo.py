@@ -239,7 +239,7 @@ class Demo:
             for j in self.mechanism.joints
         ]
         return {
-            "time": round(self.simulation.state.time, 3),
+            "time": round(self.simulation.time, 3),
             "bodies": world,
             "forces": [(place, np.round(force, 1).tolist()) for place, force in forces],
             "distance": float(f"{outputs['singularity.distance']:.4g}"),

@@ -105,7 +105,7 @@ def plan(
     if marked:
         mechanism = replace(mechanism, parameters=dict(_marked(mechanism, name) for name in marked))
     simulation = Simulation(mechanism, compile=False)
-    result = Plan(mechanism, simulation, step, simulation._generic_rank()[0])
+    result = Plan(mechanism, simulation, step, simulation.generic_rank()[0])
     result.chosen_inputs, result.chosen_outputs = tuple(inputs), tuple(outputs)
     _time(result)
     _inputs(result, inputs)
@@ -292,7 +292,7 @@ def _output(
 
 def dependence(plan: Plan) -> list[tuple[str, ...]]:
     """For every engine output: "position", "speed" (then both) and the inputs that it depends on."""
-    function = outputs(plan.simulation._equations)[0]
+    function = outputs(plan.simulation.equations)[0]
     names = [v.name for v in plan.of("input", "hidden")]
     patterns = [np.array(ca.DM(function.jac_sparsity(0, k), 1)) for k in range(3)]
     shown = {v.name for v in plan.of("input")}
@@ -338,7 +338,7 @@ def _linear(plan: Plan) -> None:
 
 def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     """File -> the traced functions that are written to it, all under names of ours."""
-    eq = plan.simulation._equations
+    eq = plan.simulation.equations
     everything = outputs(eq)[0]
     shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [everything(eq.q, eq.v, eq.u, eq.p)[plan.rows]])
     make = {

@@ -95,17 +95,17 @@ class MechanismSlave(Fmi2Slave):
             self.simulation = Simulation(self.plan.mechanism, parameters=values, start=held)
             if changed[first_v : first_v + tree.nv].any():
                 self._start_speeds(at[first_v : first_v + tree.nv], changed[first_v : first_v + tree.nv])
-        self.simulation._u[:] = at[self._u]
+        self.simulation.u[:] = at[self._u]
         state = self.simulation.state
         self.simulation.state = replace(state, time=self.begin)
 
     def _start_speeds(self, wanted: np.ndarray, held: np.ndarray) -> None:
         """Speeds that were set are held, the others follow; what can't be is made the nearest."""
-        sim, eq = self.simulation, self.simulation._equations
+        sim, eq = self.simulation, self.simulation.equations
         q = sim.state.q
         v = np.array(local.start_speed(eq)(q, wanted)).ravel()
-        v = np.array(local.chart_speed(eq)(q, v, (~held).astype(float), sim._p)).ravel()
-        v = sim._kernel("project_velocity")(q, v, sim._p)
+        v = np.array(local.chart_speed(eq)(q, v, (~held).astype(float), sim.p)).ravel()
+        v = sim.kernel("project_velocity")(q, v, sim.p)
         sim.state = replace(sim.state, v=v)
 
     def do_step(self, current_time: float, step_size: float) -> bool:
@@ -128,7 +128,7 @@ class MechanismSlave(Fmi2Slave):
             sim.state = before
             self._refuse(str(problem))
             return False
-        sim._time = current_time + step_size
+        sim.time = current_time + step_size
         self._known = False
         return True
 
@@ -146,8 +146,8 @@ class MechanismSlave(Fmi2Slave):
         for vr, value in pairs:
             self.values[vr] = value
         if self.running:
-            self.simulation._u[:] = self.values[self._u]
-            self.simulation._p[:] = self.values[self._p]
+            self.simulation.u[:] = self.values[self._u]
+            self.simulation.p[:] = self.values[self._p]
         self._known = False
 
     def get_real(self, vrs: Iterable[int]) -> list[float]:
@@ -167,7 +167,7 @@ class MechanismSlave(Fmi2Slave):
             except CutjointError as problem:
                 return self._refuse(str(problem))
         sim, first = self.simulation, self.plan.first
-        self.values[0] = sim._time
+        self.values[0] = sim.time
         self.values[self._y] = sim.output_vector()[self.plan.rows]
         if self.plan.rank and first["sigma"] < first["state"]:
             self.values[first["sigma"]] = sim.singularity_distance()
@@ -181,7 +181,7 @@ class MechanismSlave(Fmi2Slave):
     def _linearize(self) -> list[np.ndarray]:
         """A, B, C, D in the chart of the best-conditioned independent coordinates, as the native FMU has."""
         sim, n = self.simulation, self.plan.freedoms
-        eq, nv, nu = sim._equations, sim.tree.nv, len(sim.inputs)
+        eq, nv, nu = sim.equations, sim.tree.nv, len(sim.inputs)
         if self._tangent is None:
             everything = outputs(eq)[0]
             self._tangent = kernel(local.tangent(eq, everything))
@@ -194,8 +194,8 @@ class MechanismSlave(Fmi2Slave):
         for k in range(2 * n + nu):
             d, v, u = np.zeros(nv), np.zeros(nv), np.zeros(nu)
             (d if k < n else v if k < 2 * n else u)[independent[k % n] if k < 2 * n else k - 2 * n] = 1.0
-            point = (sim._q, np.zeros(nv), sim._v, free, sim._u, sim._p)
-            rate, dv, y, _ = self._tangent(*point, d, v, u, np.zeros(sim._p.size))
+            point = (sim.q, np.zeros(nv), sim.v, free, sim.u, sim.p)
+            rate, dv, y, _ = self._tangent(*point, d, v, u, np.zeros(sim.p.size))
             columns.append(np.concatenate([rate[independent], dv[independent], y[rows]]))
         J = np.array(columns).T
         return [J[: 2 * n, : 2 * n], J[: 2 * n, 2 * n :], J[2 * n :, : 2 * n], J[2 * n :, 2 * n :]]
@@ -203,14 +203,14 @@ class MechanismSlave(Fmi2Slave):
     def _get_fmu_state(self) -> dict[str, Any]:
         state = self.simulation.state
         numbers = {"time": state.time, "work": state.work, "begin": self.begin, "running": self.running}
-        arrays = {"q": state.q, "v": state.v, "values": self.values, "p": self.simulation._p}
+        arrays = {"q": state.q, "v": state.v, "values": self.values, "p": self.simulation.p}
         return numbers | {name: array.tolist() for name, array in arrays.items()}
 
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
         self.running, self.begin = bool(state["running"]), float(state["begin"])
         self.values[:] = state["values"]
-        self.simulation._p[:] = state["p"]
-        self.simulation._u[:] = self.values[self._u]
+        self.simulation.p[:] = state["p"]
+        self.simulation.u[:] = self.values[self._u]
         q, v = np.array(state["q"]), np.array(state["v"])
         self.simulation.state = State(float(state["time"]), q, v, float(state["work"]))
         self._known = False

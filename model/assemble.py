@@ -101,7 +101,7 @@ def require_closed(mechanism: Any, residuals: dict[str, float], tolerance: float
 
 def assemble(simulation: Simulation, prescribed: Mapping[str, Any]) -> AssemblyReport:
     """`Simulation.assemble`: close the loops from the present coordinates, then set consistent speeds."""
-    q, free = simulation._q.copy(), np.ones(simulation.tree.nv, bool)
+    q, free = simulation.q.copy(), np.ones(simulation.tree.nv, bool)
     for name, value in prescribed.items():
         if name not in simulation.tree.q:
             simulation.mechanism.joint(name)
@@ -112,17 +112,17 @@ def assemble(simulation: Simulation, prescribed: Mapping[str, Any]) -> AssemblyR
             raise SimulationError(f"joint '{name}' takes {where.stop - where.start} finite coordinates")
         q[where] = wanted
         free[simulation.tree.v[name]] = False
-    q, iterations = close(simulation._closed, simulation._kernel("retraction"), q, free)
-    residuals = loop_residuals(simulation._closed(q)[0], simulation.tree.cuts)
+    q, iterations = close(simulation.closed, simulation.kernel("retraction"), q, free)
+    residuals = loop_residuals(simulation.closed(q)[0], simulation.tree.cuts)
     require_closed(simulation.mechanism, residuals)
     wanted_v = start_speeds(simulation.mechanism, simulation.tree, q)
-    v = simulation._kernel("project_velocity")(q, wanted_v, simulation._p)
+    v = simulation.kernel("project_velocity")(q, wanted_v, simulation.p)
     if not (np.isfinite(q).all() and np.isfinite(v).all()):
         raise AssemblyError(
             f"the mass matrix of '{simulation.mechanism.name}' is singular at this pose; "
             "give every body that can turn freely an inertia"
         )
-    simulation._q[:], simulation._v[:] = q, v
+    simulation.q[:], simulation.v[:] = q, v
     coordinates = {name: q[where].tolist() for name, where in simulation.tree.q.items()}
     change = float(np.abs(v - wanted_v).max(initial=0.0))
     return AssemblyReport(iterations, max(residuals.values(), default=0.0), residuals, coordinates, change)

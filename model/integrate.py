@@ -35,7 +35,7 @@ class Recorder:
         found = numbers(self.simulation) if self.singular else {}
         for k, name in self.singular:
             row[k] = found[name]
-        self.time.append(self.simulation._time)
+        self.time.append(self.simulation.time)
         self.rows.append(row)
 
     def trajectory(self, watch: Watch) -> Trajectory:
@@ -88,7 +88,7 @@ def fixed_step(
         raise SimulationError(f"a step must be positive, not {h}")
     recorder, watch = Recorder(simulation, record), Watch(simulation, events)
     recorder.add()
-    begin = simulation._time
+    begin = simulation.time
     whole = int(duration / h + 1e-9)
     plan = [(h, begin + (n + 1) * h) for n in range(whole)]  # no drift of time by summing
     rest = duration - whole * h
@@ -97,14 +97,14 @@ def fixed_step(
     for length, end in plan:
         saved = simulation.state if watch.events else None
         simulation.step(length)
-        simulation._time = end
+        simulation.time = end
         if saved is not None and watch.look(saved.time, end, _again(simulation, saved, end)) is not None:
             recorder.add()
             return recorder.trajectory(watch)
         recorder.add()
         if progress:
             progress((end - begin) / duration)
-    simulation._time = begin + duration
+    simulation.time = begin + duration
     return recorder.trajectory(watch)
 
 
@@ -119,7 +119,7 @@ def _again(simulation: Simulation, saved: Any, end: float) -> Callable[[float], 
         simulation.state = saved
         if t > saved.time:
             simulation.step(t - saved.time)
-            simulation._time = t
+            simulation.time = t
 
     return go
 
@@ -128,21 +128,21 @@ class Underlying:
     """Dormand-Prince 8(5,3) on the underlying ODE, projected onto closed loops after every step."""
 
     def __init__(self, simulation: Simulation, end: float, tolerance: float):
-        self.simulation, self.time = simulation, simulation._time
+        self.simulation, self.time = simulation, simulation.time
         self.nq = simulation.tree.nq
-        x = np.concatenate([simulation._q, simulation._v, [simulation._work]])
+        x = np.concatenate([simulation.q, simulation.v, [simulation.work]])
         rtol = max(tolerance, 1e-13)
         self.solver: Any = DOP853(self._slope, self.time, x, end, rtol=rtol, atol=tolerance)
 
     def _slope(self, _: float, x: np.ndarray) -> np.ndarray:
         s = self.simulation
-        dq, dv, power = s._kernel("rates")(x[: self.nq], x[self.nq : -1], s._u, s._p)
+        dq, dv, power = s.kernel("rates")(x[: self.nq], x[self.nq : -1], s.u, s.p)
         return np.concatenate([dq, dv, power])
 
     def _project(self, x: np.ndarray) -> np.ndarray:
-        p, onto = self.simulation._p, self.simulation._kernel("project_position")
+        p, onto = self.simulation.p, self.simulation.kernel("project_position")
         q = onto(onto(x[: self.nq], p), p)
-        return np.concatenate([q, self.simulation._kernel("project_velocity")(q, x[self.nq : -1], p), x[-1:]])
+        return np.concatenate([q, self.simulation.kernel("project_velocity")(q, x[self.nq : -1], p), x[-1:]])
 
     def advance(self) -> None:
         message = self.solver.step()
@@ -174,14 +174,14 @@ def variable_step(
         raise SimulationError(f"a sampling interval must be positive, not {sample}")
     recorder, watch = Recorder(simulation, record), Watch(simulation, events)
     recorder.add()
-    begin, end = simulation._time, simulation._time + duration
+    begin, end = simulation.time, simulation.time + duration
 
     def go(t: float) -> None:
         q, v, work = solver.at(t)
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise SimulationError(f"the state of '{simulation.mechanism.name}' became infinite at {t:.6g} s")
-        simulation._time, simulation._work = t, work
-        simulation._q[:], simulation._v[:] = q, v
+        simulation.time, simulation.work = t, work
+        simulation.q[:], simulation.v[:] = q, v
 
     times = begin + sample * np.arange(1, int(duration / sample + 1e-9) + 1)
     due = list(times if len(times) and abs(times[-1] - end) < 1e-9 * sample else [*times, end])
@@ -200,7 +200,7 @@ def variable_step(
             progress((solver.time - begin) / duration)
     if duration:
         go(end if stop is None else stop)
-        simulation._time = end if stop is None else stop
+        simulation.time = end if stop is None else stop
     if stop is not None:
         recorder.add()
     return recorder.trajectory(watch)

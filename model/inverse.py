@@ -24,8 +24,8 @@ def inputs_for(
     (KᵀB) u = Kᵀ(M v̇ − F): solved with least norm where several inputs could do it.
     """
     tree, name = simulation.tree, simulation.mechanism.name
-    M, G, right, gamma, B = simulation._kernel("coefficients")(
-        simulation._q, simulation._v, 0 * simulation._u, simulation._p
+    M, G, right, gamma, B = simulation.kernel("coefficients")(
+        simulation.q, simulation.v, 0 * simulation.u, simulation.p
     )
     dv = _consistent(simulation, acceleration, G, gamma)
     K = np.linalg.svd(G)[2][mobility.rank(G) :].T if len(gamma) else np.eye(tree.nv)

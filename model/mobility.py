@@ -128,16 +128,16 @@ NUMBERS = ("singularity.distance", "singularity.rank")
 
 def numbers(simulation: Simulation) -> dict[str, float]:
     """Outputs that need singular values: the distance from a singularity, and the rank of G here."""
-    G, generic = simulation.closure()[1], simulation._generic_rank()[0]
+    G, generic = simulation.closure()[1], simulation.generic_rank()[0]
     return dict(zip(NUMBERS, (distance(G, generic), float(rank(G))), strict=True))
 
 
 def report(simulation: Simulation) -> Report:
     """Tree, cuts, rank, mobility and redundant constraints of a simulation at its present pose."""
     mechanism, tree = simulation.mechanism, simulation.tree
-    generic, pose = simulation._generic_rank()
+    generic, pose = simulation.generic_rank()
     G = simulation.closure()[1]
-    names = row_names(simulation._equations.model)
+    names = row_names(simulation.equations.model)
     return Report(
         tuple(b.name for b in mechanism.bodies),
         tuple((j.name, j.type, j.parent, j.child) for j in mechanism.joints),
@@ -149,7 +149,7 @@ def report(simulation: Simulation) -> Report:
         generic,
         rank(G),
         tree.nv - generic,
-        redundant_rows(simulation._closed(pose)[1], generic, names),
+        redundant_rows(simulation.closed(pose)[1], generic, names),
         distance(G, generic),
         undetermined(G, tree),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from . import equations as written
@@ -54,6 +55,15 @@ class Simulation:
     formulation, stabilization, stepper, chart : names out of `formulations`; the defaults are
         right for any rank, through singularities, and compiled.
     coordinates : joints whose speeds make the chart "chosen"; the motors' if None.
+
+    Attributes
+    ----------
+    inputs : names of motors and cylinders, in the order of `u`.
+    q, v, u, p : present coordinates, speeds, inputs, parameters. Read them; `state` and
+        `set_inputs` are there to change them.
+    time : seconds since the start.
+    work : energy that inputs and loads put in, less what dampers took, since the start, joules.
+    tree, equations : the spanning tree and the traced equations.
     """
 
     def __init__(
@@ -74,21 +84,21 @@ class Simulation:
         described = load(mechanism) if isinstance(mechanism, str) else mechanism
         self.mechanism = sensible(described if gravity is None else described.with_gravity(gravity))
         self._compile = compile
-        self._equations: Equations = equations(self.mechanism)
-        self.tree = self._equations.tree
+        self.equations: Equations = equations(self.mechanism)
+        self.tree = self.equations.tree
         self.inputs = self.mechanism.inputs()
         self._kernels: dict[str, Kernel] = {}
         self._variables: tuple[Variable, ...] = ()
-        self._u = np.zeros(len(self.inputs))
-        self._p = parameters_vector(self.mechanism, parameters or {})
-        self._time, self._work = 0.0, 0.0
-        self._q = start_coordinates(self.mechanism, self.tree)
-        self._v = np.zeros(self.tree.nv)
+        self.u = np.zeros(len(self.inputs))
+        self.p = parameters_vector(self.mechanism, parameters or {})
+        self.time, self.work = 0.0, 0.0
+        self.q = start_coordinates(self.mechanism, self.tree)
+        self.v = np.zeros(self.tree.nv)
         self.start_report = self.assemble(start or {})
         self._generic: tuple[int, np.ndarray] | None = None
         self._initial = self.state
         self._traced = (formulation, stabilization) == ("default", "projection") and stepper in TRACED
-        self._stepper, self._method_names = stepper, (formulation, stabilization, chart, coordinates)
+        self.stepper, self._method_names = stepper, (formulation, stabilization, chart, coordinates)
         self._method: Method | None = None
 
     # -- state ---------------------------------------------------------------------------
@@ -101,7 +111,7 @@ class Simulation:
     @property
     def state(self) -> State:
         """A copy of the present state."""
-        return State(self._time, self._q.copy(), self._v.copy(), self._work)
+        return State(self.time, self.q.copy(), self.v.copy(), self.work)
 
     @state.setter
     def state(self, state: State) -> None:
@@ -113,27 +123,27 @@ class Simulation:
             )
         if not (np.isfinite(q).all() and np.isfinite(v).all() and math.isfinite(state.time + state.work)):
             raise SimulationError("a state must be finite; it holds NaN or infinity")
-        self._time, self._work = float(state.time), float(state.work)
-        self._q[:], self._v[:] = q, v
+        self.time, self.work = float(state.time), float(state.work)
+        self.q[:], self.v[:] = q, v
 
     def save(self) -> tuple[State, np.ndarray]:
         """State and inputs, to be given to `restore`; nothing of the simulation is shared with it."""
-        return self.state, self._u.copy()
+        return self.state, self.u.copy()
 
     def restore(self, saved: tuple[State, np.ndarray]) -> None:
         """Go back to what `save` returned; stepping on gives the same bits as the first time."""
         state, u = saved
         self.state = state
-        self._u[:] = u
+        self.u[:] = u
 
     def reset(self) -> None:
         """Back to the assembled start at time zero, all inputs zero."""
         self.state = self._initial
-        self._u[:] = 0.0
+        self.u[:] = 0.0
 
     def set_inputs(self, values: Mapping[str, float] | Iterable[float]) -> None:
         """Inputs by name, or all of them in the order of `inputs`; held until set again."""
-        u = self._u.copy()
+        u = self.u.copy()
         if isinstance(values, Mapping):
             for name, value in values.items():
                 if name not in self.inputs:
@@ -147,7 +157,7 @@ class Simulation:
             u[:] = given
         if not np.isfinite(u).all():
             raise SimulationError("an input is NaN or infinite; the inputs stay as they were")
-        self._u[:] = u
+        self.u[:] = u
 
     # -- motion --------------------------------------------------------------------------
 
@@ -158,18 +168,18 @@ class Simulation:
         if not self._traced:
             advance(self, h)
             return
-        k = self._kernel("step")
+        k = self.kernel("step")
         q, v, work, u, p, length = k.arguments
-        q[:], v[:], work[0], u[:], p[:], length[0] = self._q, self._v, self._work, self._u, self._p, h
+        q[:], v[:], work[0], u[:], p[:], length[0] = self.q, self.v, self.work, self.u, self.p, h
         k.evaluate()
         new_q, new_v, new_work = k.results
         if not (math.isfinite(new_q.sum() + new_v.sum()) and math.isfinite(new_work[0])):
             raise SimulationError(
-                f"the state of '{self.mechanism.name}' became infinite at {self._time:.6g} s; "
+                f"the state of '{self.mechanism.name}' became infinite at {self.time:.6g} s; "
                 f"take a smaller step than {h:g} s; the state stays as it was"
             )
-        self._q[:], self._v[:], self._work = new_q, new_v, float(new_work[0])
-        self._time += h
+        self.q[:], self.v[:], self.work = new_q, new_v, float(new_work[0])
+        self.time += h
 
     def run(
         self,
@@ -193,7 +203,7 @@ class Simulation:
             raise SimulationError(f"there is no method '{method}'; known: {', '.join(METHODS)}")
         if method == "fixed":
             return fixed_step(self, duration, step, record, progress, events)
-        end = self._time + duration
+        end = self.time + duration
         local = method == "local"
         solver = (
             LocalSolver(self, self.method(), end, tolerance) if local else Underlying(self, end, tolerance)
@@ -210,13 +220,13 @@ class Simulation:
 
     def variables(self) -> tuple[Variable, ...]:
         """All outputs that the traced code computes: names, units, meanings."""
-        self._kernel("outputs")
+        self.kernel("outputs")
         return self._variables
 
     def output_vector(self) -> np.ndarray:
         """All outputs in one array, laid out as `variables` says. Overwritten by the next call."""
-        k = self._kernel("outputs")
-        for array, value in zip(k.arguments, (self._q, self._v, self._u, self._p), strict=True):
+        k = self.kernel("outputs")
+        for array, value in zip(k.arguments, (self.q, self.v, self.u, self.p), strict=True):
             array[:] = value
         k.evaluate()
         return k.results[0]
@@ -237,25 +247,20 @@ class Simulation:
         """Kinetic and potential energy, joules."""
         return float(self.outputs()["energy"])
 
-    @property
-    def work(self) -> float:
-        """Energy that inputs and loads put in, less what dampers took, since the start."""
-        return self._work
-
     def accelerations(self) -> tuple[np.ndarray, np.ndarray]:
         """v̇ and the multipliers λ at the present state and inputs."""
         if not self._traced:
-            return self.method().accelerate(self._q, self._v)
-        dv, lam = self._kernel("dynamics")(self._q, self._v, self._u, self._p)
+            return self.method().accelerate(self.q, self.v)
+        dv, lam = self.kernel("dynamics")(self.q, self.v, self.u, self.p)
         return dv, lam
 
     def closure(self) -> tuple[np.ndarray, np.ndarray]:
         """Loop residual g and Jacobian G at the present state."""
-        return self._closed(self._q)
+        return self.closed(self.q)
 
     def singularity_distance(self) -> float:
         """Smallest singular value of G that a regular pose has; ∞ without loops."""
-        return mobility.distance(self._closed(self._q)[1], self._generic_rank()[0])
+        return mobility.distance(self.closed(self.q)[1], self.generic_rank()[0])
 
     def body_poses(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Rotation matrix and origin of every body's frame in the world."""
@@ -287,35 +292,40 @@ class Simulation:
         """The exact linear model at the present state and inputs; see `linear/linearize.py`."""
         return linearize(self, inputs, outputs, states)
 
-    # -- inside --------------------------------------------------------------------------
+    # -- for what builds on it -------------------------------------------------------------
 
-    def _closed(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        g, G = self._kernel("closure")(q, self._p)
+    def closed(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Loop residual g and Jacobian G at other coordinates."""
+        g, G = self.kernel("closure")(q, self.p)
         return g, G
 
-    def _generic_rank(self) -> tuple[int, np.ndarray]:
+    def generic_rank(self) -> tuple[int, np.ndarray]:
+        """Rank of G at a regular pose, and such a pose."""
         if self._generic is None:
-            project = self._kernel("project_position")
+            project = self.kernel("project_position")
 
             def onto(q: np.ndarray) -> np.ndarray:
                 for _ in range(20):
-                    q = project(q, self._p)
+                    q = project(q, self.p)
                 return q
 
-            self._generic = mobility.generic_rank(
-                self._closed, onto, self._kernel("retraction"), self._q.copy()
-            )
+            self._generic = mobility.generic_rank(self.closed, onto, self.kernel("retraction"), self.q.copy())
         return self._generic
 
-    def _kernel(self, name: str) -> Kernel:
-        """A traced function, built when it is first needed."""
+    def kernel(self, name: str, make: Callable[[], ca.Function] | None = None) -> Kernel:
+        """A traced function as fast code, built when it is first needed and kept under its name.
+
+        `make` traces it; without, it is "step", "outputs" or a function of `equations.py`.
+        """
         if name not in self._kernels:
-            if name == "outputs":
-                function, self._variables = outputs(self._equations)
+            if make is not None:
+                function = make()
+            elif name == "outputs":
+                function, self._variables = outputs(self.equations)
             elif name == "step":
-                function = step.runge_kutta(self._equations, TRACED.get(self._stepper, step.MOST_SUBSTEPS))
+                function = step.runge_kutta(self.equations, TRACED.get(self.stepper, step.MOST_SUBSTEPS))
             else:
-                function = getattr(written, name)(self._equations)
+                function = getattr(written, name)(self.equations)
             self._kernels[name] = kernel(function, self._compile)
         return self._kernels[name]
 

@@ -32,7 +32,7 @@ class Follower:
 
     def __init__(self, simulation: Simulation, joints: Sequence[str], points: Sequence[Point]):
         self.simulation = simulation
-        self.begin = simulation.state.time
+        self.begin = simulation.time
         self.joints = tuple(joints)
         driven = _driven(simulation.mechanism)
         _check(driven, self.joints, points)
@@ -56,7 +56,7 @@ class Follower:
 
     def torques(self, frequency: float) -> np.ndarray | None:
         """Inputs for the present state; None once a torque feed has ended. Positions are held at the end."""
-        t = self.simulation.state.time - self.begin
+        t = self.simulation.time - self.begin
         if self.feeds:
             if t > self.end:
                 return None

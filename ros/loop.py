@@ -188,14 +188,14 @@ class Loop:
     @property
     def time(self) -> float:
         """Simulated seconds."""
-        return self.simulation.state.time
+        return self.simulation.time
 
     def read(self) -> None:
         """Bring joint values and efforts up to date."""
         y = self.simulation.output_vector()
         self.values.read(y)
         u = self.commands.limits
-        inputs = np.clip(self.simulation.save()[1], -u, u)
+        inputs = np.clip(self.simulation.u, -u, u)
         self.effort[:] = 0.0
         np.add.at(self.effort, self._driven, inputs[: len(self._driven)])
 

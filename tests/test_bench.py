@@ -65,7 +65,7 @@ def test_the_larger_mechanism_is_the_same_for_its_peer() -> None:
     measured = subject("hexapod")
     model = Peer(measured.parts)
     for q, v in measured.states.values():
-        ours = measured.simulation._kernel("dynamics")(q, v, measured.u, measured.simulation._p)[0]
+        ours = measured.simulation.kernel("dynamics")(q, v, measured.u, measured.simulation.p)[0]
         assert np.abs(model.accelerations(q, v, measured.u) - ours).max() < 1e-6 * np.abs(ours).max()
 
 
@@ -80,7 +80,7 @@ def test_a_peer_gets_the_same_masses() -> None:
     mujoco.mj_forward(model.model, model.data)
     M = np.zeros((9, 9))
     mujoco.mj_fullM(model.model, model.data, M)
-    ours = simulation._kernel("coefficients")(simulation.state.q, simulation.state.v, np.zeros(3), [])[0]
+    ours = simulation.kernel("coefficients")(simulation.state.q, simulation.state.v, np.zeros(3), [])[0]
     order = model.parts.order_v
     np.testing.assert_allclose(M, ours[np.ix_(order, order)], atol=1e-9)
 

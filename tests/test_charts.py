@@ -21,8 +21,8 @@ def moving(seed: int) -> Simulation:
     """A random mechanism with loops, moving; states are regular but for a set of measure zero."""
     s = Simulation(random_loop(seed), compile=False)
     random = np.random.default_rng(seed)
-    s._u[:] = random.normal(size=len(s._u))
-    s._v[:] = s._kernel("project_velocity")(s._q, random.normal(size=s.tree.nv), s._p)
+    s.u[:] = random.normal(size=len(s.u))
+    s.v[:] = s.kernel("project_velocity")(s.q, random.normal(size=s.tree.nv), s.p)
     return s
 
 
@@ -34,12 +34,12 @@ def test_matrices_of_every_chart(seed: int) -> None:
         method = Method(s, chart=kind)
         if method.rank == s.tree.nv:
             return
-        form = LocalForm(method, s._q.copy())
-        y = form.to_local(s._q, s._v)
+        form = LocalForm(method, s.q.copy())
+        y = form.to_local(s.q, s.v)
         y[: form.chart.size] += 0.02 / max(1.0, np.linalg.norm(y))
         q, v = form.to_full(y)
-        _, G, _, gamma, _ = s._kernel("coefficients")(q, v, s._u, s._p)
-        rate = method.kernel(traced.jacobian_rate)(q, v, s._p)
+        _, G, _, gamma, _ = s.kernel("coefficients")(q, v, s.u, s.p)
+        rate = method.kernel(traced.jacobian_rate)(q, v, s.p)
         K = charts.basis(form.chart, G)
         size = max(1.0, np.abs(G).max(), np.abs(gamma).max(initial=0.0))
         assert np.abs(method.closure(q)[0]).max() < 1e-11
@@ -55,15 +55,15 @@ def test_rates_are_those_of_the_full_motion(kind: str) -> None:
     s = Simulation("stewart", gravity=9.81)
     s.set_inputs([5.0, -3.0, 8.0])
     s.run(0.4, 1e-3)
-    form = LocalForm(Method(s, chart=kind), s._q.copy())
+    form = LocalForm(Method(s, chart=kind), s.q.copy())
     s.run(0.1, 1e-3)  # away from the reference
-    slope, _ = form.rates(form.to_local(s._q, s._v))
+    slope, _ = form.rates(form.to_local(s.q, s.v))
     saved, h = s.state, 1e-4
     samples = []
     for k in (1, 2):
         s.state = saved
         s.run(k * h, h)
-        samples.append(form.to_local(s._q, s._v))
+        samples.append(form.to_local(s.q, s.v))
     here = form.to_local(saved.q, saved.v)
     forward = (4 * samples[0] - samples[1] - 3 * here) / (2 * h)
     assert np.abs(forward - slope).max() < 1e-4 * np.abs(slope).max()
@@ -74,9 +74,9 @@ def test_jacobian_against_differences() -> None:
     s.set_inputs([5.0, -3.0, 8.0])
     s.run(0.4, 1e-3)
     for kind in ("partition", "tangent_qr", "tangent_svd", "chosen"):
-        form = LocalForm(Method(s, chart=kind), s._q.copy())
-        y = form.to_local(s._q, s._v)
-        exact = form.jacobian(s._q, s._v)
+        form = LocalForm(Method(s, chart=kind), s.q.copy())
+        y = form.to_local(s.q, s.v)
+        exact = form.jacobian(s.q, s.v)
         for k, e in enumerate(1e-6 * np.eye(len(y))):
             column = (form.rates(y + e)[0] - form.rates(y - e)[0]) / 2e-6
             assert np.abs(exact[:, k] - column).max() < 1e-7 * np.abs(exact).max()
@@ -90,7 +90,7 @@ def test_parallel_robot_has_a_constant_basis() -> None:
     for _ in range(3):
         s.run(0.2, 1e-3)
         G = s.closure()[1]
-        found.append(charts.basis(charts.choose("chosen", s._q, G, method.rank, method.chosen), G))
+        found.append(charts.basis(charts.choose("chosen", s.q, G, method.rank, method.chosen), G))
     assert np.ptp(found, axis=0).max() < 1e-12
     assert set(np.round(found[0].ravel(), 9)) == {-1.0, 0.0, 1.0}
 
@@ -99,18 +99,18 @@ def test_pendulum_charts_as_in_the_thesis() -> None:
     """x determines the pose unless the rod points along x (Fig. 2.3); it is refused just there."""
     high, side = (Simulation(mechanisms.cartesian_pendulum(a)) for a in (pi / 2, 0.0))
     x_and_turn = np.array([0, 2])
-    assert charts.choose("chosen", high._q, high.closure()[1], 1, x_and_turn).size == 2
+    assert charts.choose("chosen", high.q, high.closure()[1], 1, x_and_turn).size == 2
     with pytest.raises(charts.ChartLost, match="do not determine"):
-        charts.choose("chosen", side._q, side.closure()[1], 1, x_and_turn)
+        charts.choose("chosen", side.q, side.closure()[1], 1, x_and_turn)
     with pytest.raises(SimulationError, match="2 independent coordinates are needed and 1 are chosen"):
-        charts.choose("chosen", high._q, high.closure()[1], 1, np.array([0]))
+        charts.choose("chosen", high.q, high.closure()[1], 1, np.array([0]))
 
 
 def test_a_point_off_the_chart_is_noticed() -> None:
     s = Simulation(mechanisms.cartesian_pendulum(pi / 2))
-    form = LocalForm(Method(s, chart="tangent_svd"), s._q.copy())
+    form = LocalForm(Method(s, chart="tangent_svd"), s.q.copy())
     along_x = form.chart.R @ [0.5, 0.0, 0.0]  # within the circle
-    assert np.abs(s._closed(form.to_full(np.concatenate([along_x, [0, 0]]))[0])[0]).max() < 1e-12
+    assert np.abs(s.closed(form.to_full(np.concatenate([along_x, [0, 0]]))[0])[0]).max() < 1e-12
     with pytest.raises(charts.ChartLost, match="does not converge"):
         form.to_full(np.concatenate([3 * along_x, [0, 0]]))
 
@@ -119,7 +119,7 @@ def test_a_point_off_the_chart_is_noticed() -> None:
 def test_charts_change_before_they_degrade(kind: str) -> None:
     """The pendulum goes round more than once: no single chart covers the circle."""
     s = Simulation(mechanisms.cartesian_pendulum(pi / 2), chart=kind, compile=False)
-    s._v[:] = (7.0, 0.0, 0.0)
+    s.v[:] = (7.0, 0.0, 0.0)
     start = s.energy()
     solver = LocalSolver(s, s.method(), 2.0, 1e-9)
     turned, last = 0.0, pi / 2
@@ -129,7 +129,7 @@ def test_charts_change_before_they_degrade(kind: str) -> None:
         angle = float(np.arctan2(q[1], q[0]))
         turned += (angle - last + pi) % (2 * pi) - pi
         last = angle
-    s._q[:], s._v[:] = q, v
+    s.q[:], s.v[:] = q, v
     assert abs(turned) > 2 * pi
     assert solver.changes >= 4
     assert abs(s.energy() - start) < 1e-6

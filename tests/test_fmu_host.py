@@ -63,10 +63,10 @@ def test_memory_stays_flat_over_a_million_steps(stewart: list[str], record_prope
 def test_the_cost_of_the_boundary_and_of_python(stewart: list[str], record_property: Any) -> None:
     """Steps of the engine, of the FMU and of the pythonfmu FMU in one run, bare and with all values."""
     simulation = Simulation("stewart")
-    engine = build(step.runge_kutta(simulation._equations), str(find_compiler()))
+    engine = build(step.runge_kutta(simulation.equations), str(find_compiler()))
     numbers = folder() / "engine.txt"
-    values = [*simulation._q, *simulation._v, *([10.0] * len(simulation.inputs)), *simulation._p]
-    sizes = [simulation._q.size, simulation._v.size, len(simulation.inputs), simulation._p.size]
+    values = [*simulation.q, *simulation.v, *([10.0] * len(simulation.inputs)), *simulation.p]
+    sizes = [simulation.q.size, simulation.v.size, len(simulation.inputs), simulation.p.size]
     numbers.write_text(" ".join(map(str, sizes)) + "\n" + " ".join(repr(float(x)) for x in values))
     with python_words() as (words, environment):
         got = run_host("beside", *stewart, engine, numbers, *words, env=environment)

@@ -38,7 +38,7 @@ def marked() -> Any:
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_geometry_set_before_initialization_reassembles_as_the_engine_does(fmi: int) -> None:
     default = Simulation(marked(), compile=False)
-    place = default._p[1:4] + np.array([0.03, 0.0, -0.02])
+    place = default.p[1:4] + np.array([0.03, 0.0, -0.02])
     engine = Simulation(marked(), compile=False, parameters={"mass": 2.5, "place": place.tolist()})
     values: dict[str, Any] = {MASS: 2.5}
     values |= {PLACE: place} if fmi == 3 else {f"{PLACE}[{k + 1}]": x for k, x in enumerate(place)}

@@ -20,7 +20,7 @@ def test_same_accelerations_at_regular_states(seed: int) -> None:
     rank = Method(s).rank
     assert singular[rank - 1] > 1e-3 * singular[0], "a regular state is wanted here"
     for formulation, chart in WAYS:
-        dv, _ = Method(s, formulation, "none", chart).accelerate(s._q, s._v)
+        dv, _ = Method(s, formulation, "none", chart).accelerate(s.q, s.v)
         assert np.abs(dv - default).max() < 1e-9 * max(1.0, np.abs(default).max()), (formulation, chart)
 
 
@@ -29,7 +29,7 @@ def test_multipliers_of_least_norm_where_rows_are_redundant() -> None:
     s = Simulation(mechanisms.bricard())
     s.run(0.5, 1e-3)
     _, lam = s.accelerations()
-    _, least = Method(s, "svd", "none").accelerate(s._q, s._v)
+    _, least = Method(s, "svd", "none").accelerate(s.q, s.v)
     assert np.abs(lam - least).max() < 1e-4 * np.abs(least).max()
     assert s.topology().not_unique == tuple(f"hinge{k}" for k in range(6))
     assert Simulation("stewart").topology().not_unique == ()
@@ -44,8 +44,8 @@ def test_same_trajectories(formulation: str, chart: str) -> None:
         for s in (a, b):
             s.set_inputs([torque] * len(s.inputs))
             s.run(duration, 2e-3)
-        assert np.abs(a._q - b._q).max() < 1e-8
-        assert np.abs(a._v - b._v).max() < 1e-6
+        assert np.abs(a.q - b.q).max() < 1e-8
+        assert np.abs(a.v - b.v).max() < 1e-6
         assert abs(a.work - b.work) < 1e-8
 
 
@@ -66,7 +66,7 @@ def test_five_bar_from_its_singular_pose() -> None:
 def drift(stabilization: str, push: float) -> tuple[float, float]:
     """Loop residual and energy drift after 0.5 s of the five-bar at a coarse step, started off the loops."""
     s = Simulation("fivebar", formulation="svd", stabilization=stabilization)
-    s._q[0] += push
+    s.q[0] += push
     start = s.energy()
     s.run(0.5, 2e-2, record=["energy"])
     return float(np.abs(s.closure()[0]).max()), abs(s.energy() - start)

@@ -24,7 +24,7 @@ class Chart:
     def __init__(self, key: str):
         make, seed = MAKE[key]
         self.sim = sim = Simulation(make(seed), compile=False)
-        eq, nv = sim._equations, sim.tree.nv
+        eq, nv = sim.equations, sim.tree.nv
         self.random = random = np.random.default_rng(seed)
         everything = outputs(eq)[0]
         rows = everything(eq.q, eq.v, eq.u, eq.p)[:8]
@@ -38,9 +38,9 @@ class Chart:
         if G.size:
             self.free[qr(G, mode="r", pivoting=True)[1][: sim.topology().rank]] = 1.0
         self.independent = np.flatnonzero(self.free == 0)
-        self.r, n = sim._q.copy(), len(self.independent)
+        self.r, n = sim.q.copy(), len(self.independent)
         self.y, self.w = 0.02 * random.normal(size=n), 0.3 * random.normal(size=n)
-        self.u, self.p = sim._u.copy(), sim._p.copy()
+        self.u, self.p = sim.u.copy(), sim.p.copy()
 
     def spread(self, x: np.ndarray) -> np.ndarray:
         full = np.zeros(self.sim.tree.nv)
@@ -68,7 +68,7 @@ def chart(request: pytest.FixtureRequest) -> Chart:
 
 def test_a_lift_closes_the_loops_and_keeps_the_independent_ones(chart: Chart) -> None:
     d, q, v = chart.lift(chart.y, chart.w, chart.p)
-    g, G = chart.sim._closed(q)
+    g, G = chart.sim.closed(q)
     assert np.abs(g).max(initial=0.0) < 1e-12
     assert np.abs(G @ v).max(initial=0.0) < 1e-9
     assert np.array_equal(d[chart.independent], chart.y) and np.array_equal(v[chart.independent], chart.w)
@@ -76,7 +76,7 @@ def test_a_lift_closes_the_loops_and_keeps_the_independent_ones(chart: Chart) ->
 
 
 def test_directions_forward_and_rows_back(chart: Chart) -> None:
-    eq, random = chart.sim._equations, chart.random
+    eq, random = chart.sim.equations, chart.random
     n = len(chart.independent)
     d, _, v = chart.lift(chart.y, chart.w, chart.p)
     point = (chart.r, d, v, chart.free, chart.u, chart.p)

@@ -117,29 +117,29 @@ def test_loop(seed):
 def test_closed_motion(seed, monkeypatch):
     """On the manifold: loops closed at three levels, power balance, inverse∘forward, reactions."""
     simulation = Simulation(random_loop(seed, bodies=4, forces=seed % 2 == 0), compile=False)
-    eq = simulation._equations
+    eq = simulation.equations
     random = np.random.default_rng(seed)
-    simulation._v[:] = simulation._kernel("project_velocity")(
-        simulation._q, random.normal(size=eq.tree.nv), simulation._p
+    simulation.v[:] = simulation.kernel("project_velocity")(
+        simulation.q, random.normal(size=eq.tree.nv), simulation.p
     )
     simulation.set_inputs(random.normal(size=len(simulation.inputs)) * 3)
     state, u = simulation.save()
     g, G = simulation.closure()
-    M, G, right, gamma, B = simulation._kernel("coefficients")(state.q, state.v, u, simulation._p)
+    M, G, right, gamma, B = simulation.kernel("coefficients")(state.q, state.v, u, simulation.p)
     dv, lam = simulation.accelerations()
     close(g, 0 * g, 1e-11)
     close(G @ state.v, 0 * g, 1e-9)
     close(G @ dv, gamma, 1e-7)
     close(M @ dv + G.T @ lam, right, 1e-8)
     # dE/dt along the motion is the power supplied less the power dissipated
-    y = simulation._kernel("outputs").function(eq.q, eq.v, eq.u, eq.p)
+    y = simulation.kernel("outputs").function(eq.q, eq.v, eq.u, eq.p)
     place = {x.name: x.where.start for x in simulation.variables()}
     rates = position_rates(eq.model, eq.q, eq.v)
     a = ca.SX.sym("a", eq.tree.nv)
     slope = ca.jtimes(y[place["energy"]], eq.q, rates) + ca.jtimes(y[place["energy"]], eq.v, a)
     power = y[place["power_supplied"]] - y[place["power_dissipated"]]
     balance = ca.Function("b", [eq.q, eq.v, eq.u, eq.p, a], [slope, power])
-    got, wanted = balance(state.q, state.v, u, simulation._p, dv)
+    got, wanted = balance(state.q, state.v, u, simulation.p, dv)
     close(float(got), float(wanted), 1e-7)
     # the motion that these inputs make needs these inputs, up to what the loops absorb
     again = simulation.inverse_dynamics(dv)

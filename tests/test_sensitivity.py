@@ -28,16 +28,16 @@ class Twin:
     def at(self, path: str, change: float, q, v, u, held: list[int]) -> Simulation:
         """One number changed; the loops closed by dependent coordinates and speeds alone."""
         s = self.simulation
-        s._p[:] = default_vector(replace_value(self.mechanism, path, lookup(self.mechanism, path) + change))
+        s.p[:] = default_vector(replace_value(self.mechanism, path, lookup(self.mechanism, path) + change))
         follow = [k for k in range(s.tree.nv) if k not in held]
         for _ in range(20):
-            g, G = s._closed(q)
+            g, G = s.closed(q)
             delta = np.zeros(s.tree.nv)
             delta[follow] = np.linalg.lstsq(G[:, follow], -g, rcond=1e-9)[0]
-            q = s._kernel("retraction")(q, delta)
+            q = s.kernel("retraction")(q, delta)
             if np.abs(g).max() < 1e-14:
                 break
-        G, v = s._closed(q)[1], v.copy()
+        G, v = s.closed(q)[1], v.copy()
         v[follow] = np.linalg.lstsq(G[:, follow], -G[:, held] @ v[held], rcond=1e-9)[0]
         s.state = replace(s.state, q=q, v=v)
         s.set_inputs(u)

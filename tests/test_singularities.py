@@ -55,22 +55,22 @@ def pushed(compile: bool | None, push: float) -> Simulation:
     s = Simulation(mechanisms.five_bar(), compile=compile)
     start, v = s.state, s.state.v
     v[0] += push
-    s.state = State(0.0, start.q, s._kernel("project_velocity")(start.q, v, s._p))
+    s.state = State(0.0, start.q, s.kernel("project_velocity")(start.q, v, s.p))
     return s
 
 
 def test_sub_steps_are_the_same_in_the_virtual_machine() -> None:
     """Both back ends take the same sub-steps, 0.65 s into a run that needs them."""
     a, b = pushed(None, 1e-2), pushed(False, 1e-2)
-    assert a._kernel("step").compiled and not b._kernel("step").compiled
-    single = kernel(step.single(a._equations))
+    assert a.kernel("step").compiled and not b.kernel("step").compiled
+    single = kernel(step.single(a.equations))
     needed = 0
     for _ in range(700):
-        needed += single(a._q, a._v, 0.0, a._u, a._p, 1e-3)[3][0] > 1
+        needed += single(a.q, a.v, 0.0, a.u, a.p, 1e-3)[3][0] > 1
         a.step(1e-3)
         b.step(1e-3)
     assert needed > 0
-    assert np.abs(a._q - b._q).max() < 1e-10 and np.abs(a._v - b._v).max() < 1e-9
+    assert np.abs(a.q - b.q).max() < 1e-10 and np.abs(a.v - b.v).max() < 1e-9
 
 
 def test_single_steps_lose_what_sub_steps_keep() -> None:
@@ -84,10 +84,10 @@ def parallel_run(loops: int, duration: float) -> tuple[float, float, float]:
     """Largest angle between rods, largest energy drift, median seconds a step."""
     s = Simulation(mechanisms.four_bars(loops))
     rods = [s.tree.q[f"base{k}"].start for k in range(loops + 1)]
-    parts = step.energy(s._equations)  # all outputs of 40 loops would take long to compile
+    parts = step.energy(s.equations)  # all outputs of 40 loops would take long to compile
 
     def energy() -> float:
-        return float(sum(float(x) for x in parts(s._q, s._v, s._p)))
+        return float(sum(float(x) for x in parts(s.q, s.v, s.p)))
 
     s.step(1e-3)  # compiles
     s.reset()
@@ -98,10 +98,10 @@ def parallel_run(loops: int, duration: float) -> tuple[float, float, float]:
         begin = time.perf_counter()
         s.step(1e-3)
         spent.append(time.perf_counter() - begin)
-        apart = max(apart, float(np.ptp(s._q[rods])))
+        apart = max(apart, float(np.ptp(s.q[rods])))
         if k % 20 == 19:
             drift = max(drift, abs(energy() - start))
-    assert abs(s._q[rods[0]] - pi / 2) > 4 * 2 * pi  # more than four turns: eight line-ups
+    assert abs(s.q[rods[0]] - pi / 2) > 4 * 2 * pi  # more than four turns: eight line-ups
     return apart, drift, float(np.median(spent))
 
 
@@ -145,7 +145,7 @@ def test_soak() -> None:
             for _ in range(100):
                 s.step(1e-3)
         gap = max(gap, float(np.abs(s.closure()[0]).max()))
-        assert np.isfinite(s._q).all() and np.isfinite(s._v).all()
+        assert np.isfinite(s.q).all() and np.isfinite(s.v).all()
         if second == 60:
             gc.collect()
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -15,7 +15,7 @@ def end_of(stepper: str, h: float) -> np.ndarray:
     """Coordinates and speeds of the five-bar after 0.2 s."""
     s = Simulation(mechanisms.five_bar(), stepper=stepper)
     s.run(0.2, h, record=["energy"])
-    return np.concatenate([s._q, s._v])
+    return np.concatenate([s.q, s.v])
 
 
 @pytest.mark.parametrize(("stepper", "order", "h"), [("single", 4, 2e-2), ("implicit", 3, 1e-2)])
@@ -30,17 +30,17 @@ def test_stiff_mechanism_at_a_millisecond() -> None:
     """A strut of 1e6 N/m, damped: RK4 blows up at 1 ms, the implicit stepper errs by less than 1e-5."""
     exact = Simulation(mechanisms.stiff_five_bar())
     exact.run(0.5, 1e-2, method="variable", tolerance=1e-9, record=["energy"])
-    assert np.abs(exact._q - exact._initial.q).max() > 0.1  # it does move
+    assert np.abs(exact.q - exact._initial.q).max() > 0.1  # it does move
     with pytest.raises(SimulationError, match="became infinite"):
         Simulation(mechanisms.stiff_five_bar(), stepper="single").run(0.5, 1e-3, record=["energy"])
     implicit = Simulation(mechanisms.stiff_five_bar(), stepper="implicit")
     implicit.run(0.5, 1e-3, record=["energy"])
-    assert np.abs(implicit._q - exact._q).max() < 1e-5
-    assert np.abs(implicit._v - exact._v).max() < 1e-4
+    assert np.abs(implicit.q - exact.q).max() < 1e-5
+    assert np.abs(implicit.v - exact.v).max() < 1e-4
     # and the default, whose sub-steps find the length that RK4 needs
     default = Simulation(mechanisms.stiff_five_bar())
     default.run(0.5, 1e-3, record=["energy"])
-    assert np.abs(default._q - exact._q).max() < 1e-5
+    assert np.abs(default.q - exact.q).max() < 1e-5
 
 
 def test_implicit_stepper_turns_balls() -> None:
@@ -49,7 +49,7 @@ def test_implicit_stepper_turns_balls() -> None:
     for s in (a, b):
         s.set_inputs([10.0, 0.0, -5.0])
         s.run(0.1, 2e-3, record=["energy"])
-    assert np.abs(a._q - b._q).max() < 1e-6
+    assert np.abs(a.q - b.q).max() < 1e-6
     assert np.abs(a.closure()[0]).max() < 1e-12
     assert abs(a.work - b.work) < 1e-4 * abs(b.work)
 
@@ -74,17 +74,17 @@ def test_variable_steps_on_the_local_form(chart: str) -> None:
 def test_events_are_located(method: str) -> None:
     """A four-bar's rod passes straight down; between steps, with or without stopping there."""
     s = Simulation(mechanisms.four_bars(1))
-    down = Event("down", lambda s: s._q[0] + pi / 2, direction=-1)
-    never = Event("up again", lambda s: s._q[0] + pi / 2, direction=1)
+    down = Event("down", lambda s: s.q[0] + pi / 2, direction=-1)
+    never = Event("up again", lambda s: s.q[0] + pi / 2, direction=1)
     t = s.run(2.5, 7e-3, method=method, tolerance=1e-9, record=["energy"], events=[down, never])
     assert [name for name, _ in t.events] == ["down"]
-    assert abs(s._time - 2.5) < 1e-12 and abs(t.time[-1] - 2.5) < 1e-12
+    assert abs(s.time - 2.5) < 1e-12 and abs(t.time[-1] - 2.5) < 1e-12
     s.reset()
     stop = Event("down", down.function, direction=-1, stop=True)
     stopped = s.run(2.5, 7e-3, method=method, tolerance=1e-9, record=["energy"], events=[stop])
     assert stopped.events[0][1] == pytest.approx(t.events[0][1], abs=1e-9)
-    assert abs(s._q[0] + pi / 2) < 1e-9
-    assert stopped.time[-1] == s._time == stopped.events[0][1]
+    assert abs(s.q[0] + pi / 2) < 1e-9
+    assert stopped.time[-1] == s.time == stopped.events[0][1]
     assert len(stopped) < len(t)
 
 

@@ -241,8 +241,8 @@ class Tracer:
 def present(simulation: Simulation) -> Mechanism:
     """The simulation's mechanism with the values its parameters have now."""
     mechanism = simulation.mechanism
-    for item in simulation._equations.parameters:
-        value = simulation._p[item.slice]
+    for item in simulation.equations.parameters:
+        value = simulation.p[item.slice]
         one = parameters.locate(mechanism, item.path).scalar or "[" in item.path
         mechanism = parameters.replace_value(mechanism, item.path, value[0] if one else value)
     return mechanism

@@ -247,7 +247,7 @@ class Viewer:
         return [n for n in self.poses if n in driven and n != name]
 
     def _numbers(self, outputs: Mapping[str, Any]) -> str:
-        rows = [("time", f"{self.simulation.state.time:.2f} s"), ("energy", f"{outputs['energy']:.4g} J")]
+        rows = [("time", f"{self.simulation.time:.2f} s"), ("energy", f"{outputs['energy']:.4g} J")]
         if self.simulation.tree.cuts:
             rows += [
                 ("singularity distance", f"{outputs['singularity.distance']:.4g}"),

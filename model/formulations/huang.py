@@ -25,7 +25,6 @@ import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..compile import Kernel, kernel
 from ..description import GROUND
 from ..equations import Equations, dense
 from ..errors import SimulationError
@@ -157,11 +156,11 @@ class Taylor:
                     f"the stepper 'taylor' moves every body for itself, so body '{body.name}' needs a mass "
                     "and an inertia about all three axes"
                 )
-        self._kernel: Kernel = kernel(cartesian(simulation._equations), simulation._compile)
+        self._kernel = simulation.kernel("cartesian", lambda: cartesian(simulation.equations))
 
     def states(self, q: np.ndarray, v: np.ndarray) -> tuple[list[BodyState], np.ndarray, np.ndarray]:
         s = self.simulation
-        B, J, D = self._kernel(q, v, s._u, s._p)
+        B, J, D = self._kernel(q, v, s.u, s.p)
         bodies = [
             BodyState(x[:3], x[3:12].reshape(3, 3, order="F"), x[12:15], x[15:18], x[18:21], x[21:24])
             for x in B.T
@@ -237,13 +236,13 @@ class Taylor:
             turn = _rotation(x.w * h + 0.5 * body.alpha * h**2)
             goal.append((x.r + x.v * h + 0.5 * body.a * h**2, turn @ x.R))
             speeds += [x.v + body.a * h, x.w + body.alpha * h]
-        q1 = s._kernel("retraction")(q, h * v)
+        q1 = s.kernel("retraction")(q, h * v)
         for _ in range(SEARCHES):
             found, _, D = self.states(q1, v)
             miss = [x for (r, R), b in zip(goal, found, strict=True) for x in (r - b.r, _angle(R @ b.R.T))]
-            q1 = s._kernel("retraction")(q1, np.linalg.lstsq(D, np.concatenate(miss), rcond=None)[0])
+            q1 = s.kernel("retraction")(q1, np.linalg.lstsq(D, np.concatenate(miss), rcond=None)[0])
         v1 = np.linalg.lstsq(self.states(q1, v)[2], np.concatenate(speeds), rcond=None)[0]
-        power = s._kernel("rates")(q, v, s._u, s._p)[2] + s._kernel("rates")(q1, v1, s._u, s._p)[2]
+        power = s.kernel("rates")(q, v, s.u, s.p)[2] + s.kernel("rates")(q1, v1, s.u, s.p)[2]
         return q1, v1, 0.5 * h * float(power[0])
 
 

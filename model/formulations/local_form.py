@@ -41,8 +41,8 @@ class LocalForm:
         if chart.kind != "differentiable":
             return np.concatenate([chart.R @ (charts.rate_matrix(m.tree, d) @ v), chart.R @ dv]), power
         s = m.simulation
-        _, G, _, gamma, _ = s._kernel("coefficients")(q, v, s._u, s._p)
-        rate = m.kernel(traced.jacobian_rate)(q, v, s._p)
+        _, G, _, gamma, _ = s.kernel("coefficients")(q, v, s.u, s.p)
+        rate = m.kernel(traced.jacobian_rate)(q, v, s.p)
         dy = charts.basis(chart, G).T @ (dv - charts.bias(chart, G, rate, v, gamma))
         return np.concatenate([chart.R @ (charts.rate_matrix(m.tree, d) @ v), dy]), power
 
@@ -52,9 +52,9 @@ class LocalForm:
         With ∂v/∂y_q = −S̄(G S̄)⁻¹ ∂(G v)/∂q K at constant y_v. For balls ẏ_q = R E(d) v adds ½ ∂(d×ω)/∂d.
         """
         m, chart, s = self.method, self.chart, self.method.simulation
-        M, G, _, _, _ = s._kernel("coefficients")(q, v, s._u, s._p)
-        dv, lam = s._kernel("dynamics")(q, v, s._u, s._p)
-        E, c, GV = m.kernel(traced.derivatives)(q, v, dv, lam, s._u, s._p)
+        M, G, _, _, _ = s.kernel("coefficients")(q, v, s.u, s.p)
+        dv, lam = s.kernel("dynamics")(q, v, s.u, s.p)
+        E, c, GV = m.kernel(traced.derivatives)(q, v, dv, lam, s.u, s.p)
         K = charts.basis(chart, G)
         bias = charts.dependent(chart, G, -c)
         D = bias + K @ np.linalg.solve(K.T @ M @ K, -K.T @ (E + M @ bias))  # ∂v̇ along δ and v

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from ..compile import Kernel, kernel
+from ..compile import Kernel
 from ..errors import SimulationError
 from ..joints import TYPES
 from ..step import NODES, WEIGHTS
@@ -60,7 +60,7 @@ class Method:
         self.simulation = simulation
         self.formulation, self.stabilization, self.kind = formulation, stabilizing, chart
         self.tree = simulation.tree
-        self.rank, pose = simulation._generic_rank()
+        self.rank, pose = simulation.generic_rank()
         self.rows = accelerations.independent_rows(self.closure(pose)[1], self.rank)
         self.chosen = chosen_speeds(simulation, coordinates) if chart == "chosen" else None
         self.most_substeps = MOST_SUBSTEPS
@@ -69,20 +69,17 @@ class Method:
 
     def kernel(self, make: Callable[[Any], ca.Function]) -> Kernel:
         """A traced function of `traced.py`, kept with the simulation's own."""
-        kept, name = self.simulation._kernels, make.__name__
-        if name not in kept:
-            kept[name] = kernel(make(self.simulation._equations), self.simulation._compile)
-        return kept[name]
+        return self.simulation.kernel(make.__name__, lambda: make(self.simulation.equations))
 
     def closure(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.simulation._closed(q)
+        return self.simulation.closed(q)
 
     def retract(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
-        return self.simulation._kernel("retraction")(q, delta)
+        return self.simulation.kernel("retraction")(q, delta)
 
     def invariants(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         s = self.simulation
-        h, H = self.kernel(traced.invariants)(q, v, s._u, s._p)
+        h, H = self.kernel(traced.invariants)(q, v, s.u, s.p)
         return h, H
 
     def chart_at(self, q: np.ndarray, G: np.ndarray) -> charts.Chart:
@@ -97,9 +94,9 @@ class Method:
         """v̇ and, if wanted, λ at a state under the simulation's inputs."""
         s = self.simulation
         if self.formulation == "default":
-            dv, lam = s._kernel("dynamics")(q, v, s._u, s._p)
+            dv, lam = s.kernel("dynamics")(q, v, s.u, s.p)
             return dv, lam
-        M, G, F, gamma, _ = s._kernel("coefficients")(q, v, s._u, s._p)
+        M, G, F, gamma, _ = s.kernel("coefficients")(q, v, s.u, s.p)
         if self.stabilization == "baumgarte":
             gamma = stabilization.target("baumgarte", self.closure(q)[0], G, v, gamma)
         t = accelerations.Terms(M, G, F, gamma, self.rank)
@@ -108,14 +105,14 @@ class Method:
         if self.formulation == "svd":
             dv = accelerations.svd(t)
         else:
-            rate = self.kernel(traced.jacobian_rate)(q, v, s._p) if self.kind == "differentiable" else None
+            rate = self.kernel(traced.jacobian_rate)(q, v, s.p) if self.kind == "differentiable" else None
             dv = accelerations.on_chart(t, self.chart_at(q, G), v, rate)
         return dv, accelerations.least_multipliers(t, dv) if reactions else np.zeros(0)
 
     def rates(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """q̇, v̇ and the power that changes the energy."""
         s = self.simulation
-        dq, dv, power = s._kernel("rates")(q, v, s._u, s._p)
+        dq, dv, power = s.kernel("rates")(q, v, s.u, s.p)
         if self.formulation != "default":
             dv = self.accelerate(q, v, reactions=False)[0]
         return dq, dv, float(power[0])
@@ -159,10 +156,10 @@ def advance(simulation: Simulation, h: float) -> None:
     """One step of a simulation that does not take the traced one."""
     from . import implicit  # it needs `Method` itself
 
-    method, q, v = simulation.method(), simulation._q.copy(), simulation._v.copy()
-    if simulation._stepper == "implicit":
+    method, q, v = simulation.method(), simulation.q.copy(), simulation.v.copy()
+    if simulation.stepper == "implicit":
         q, v, work = implicit.step(method, q, v, h)
-    elif simulation._stepper == "taylor":
+    elif simulation.stepper == "taylor":
         if method.taylor is None:
             method.taylor = huang.Taylor(simulation)
         q, v, work = method.taylor.step(q, v, h)
@@ -170,12 +167,12 @@ def advance(simulation: Simulation, h: float) -> None:
         q, v, work = method.step(q, v, h)
     if not np.isfinite(q.sum() + v.sum() + work):
         raise SimulationError(
-            f"the state of '{simulation.mechanism.name}' became infinite at {simulation._time:.6g} s; "
+            f"the state of '{simulation.mechanism.name}' became infinite at {simulation.time:.6g} s; "
             f"take a smaller step than {h:g} s; the state stays as it was"
         )
-    simulation._q[:], simulation._v[:] = q, v
-    simulation._work += work
-    simulation._time += h
+    simulation.q[:], simulation.v[:] = q, v
+    simulation.work += work
+    simulation.time += h
 
 
 def chosen_speeds(simulation: Simulation, names: Iterable[str] | None) -> np.ndarray:

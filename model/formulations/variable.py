@@ -28,10 +28,10 @@ class LocalSolver:
         self.simulation, self.method = simulation, method
         self.end, self.tolerance = end, tolerance
         self.changes = 0  # of chart
-        self.time = simulation._time
-        self.form = LocalForm(method, simulation._q.copy())
+        self.time = simulation.time
+        self.form = LocalForm(method, simulation.q.copy())
         self.solver: Any = None
-        self._begin(simulation._q.copy(), simulation._v.copy(), simulation._work, None)
+        self._begin(simulation.q.copy(), simulation.v.copy(), simulation.work, None)
 
     def _begin(self, q: np.ndarray, v: np.ndarray, work: float, first: float | None) -> None:
         y = np.concatenate([self.form.to_local(q, v), [work]])

@@ -24,13 +24,13 @@ def discretize(simulation: Simulation, h: float, states: Any = None) -> LinearMo
     along the manifold's tangents and read in the same chart at the new state.
     """
     R = chart(simulation, states)
-    eq, nv, nu = simulation._equations, simulation.tree.nv, len(simulation.inputs)
-    at = (simulation._q, simulation._v, [simulation._work], simulation._u, simulation._p, [h])
+    eq, nv, nu = simulation.equations, simulation.tree.nv, len(simulation.inputs)
+    at = (simulation.q, simulation.v, [simulation.work], simulation.u, simulation.p, [h])
     step = runge_kutta(eq, 1)
     N = ca.Function("N", [eq.q], [ca.densify(tangent_map(eq))])
     T = tangents(simulation, R)
     count = T.shape[1] + nu
-    seeds = [np.array(N(simulation._q)) @ T[:nv], T[nv:], np.zeros((1, T.shape[1]))]
+    seeds = [np.array(N(simulation.q)) @ T[:nv], T[nv:], np.zeros((1, T.shape[1]))]
     wide = [np.hstack([x, np.zeros((x.shape[0], nu))]) for x in seeds]
     inputs = np.hstack([np.zeros((nu, T.shape[1])), np.eye(nu)])
     rest = [np.zeros((eq.p.numel(), count)), np.zeros((1, count))]

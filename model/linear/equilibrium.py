@@ -73,7 +73,7 @@ def settle(simulation: Simulation) -> Equilibrium:
 def _newton_step(simulation: Simulation, dv: np.ndarray) -> None:
     R = chart(simulation, None)
     p = len(R)
-    at = (simulation._q, simulation._v, simulation._u, simulation._p)
+    at = (simulation.q, simulation.v, simulation.u, simulation.p)
     A, _ = linear_kernel(simulation, R)(*at)
     dy = -np.linalg.lstsq(A[p:, :p], R @ dv, rcond=1e-12)[0]
     _, G = simulation.closure()
@@ -81,15 +81,15 @@ def _newton_step(simulation: Simulation, dv: np.ndarray) -> None:
     delta = np.linalg.lstsq(np.vstack([R, G]), np.concatenate([dy, np.zeros(len(G))]), rcond=1e-12)[0]
     length = np.abs(delta).max(initial=0.0)
     delta *= min(1.0, LONGEST_STEP / length) if length else 1.0
-    q = simulation._kernel("retraction")(simulation._q, delta)
-    q, _ = close(simulation._closed, simulation._kernel("retraction"), q, np.ones(simulation.tree.nv, bool))
-    require_closed(simulation.mechanism, loop_residuals(simulation._closed(q)[0], simulation.tree.cuts))
+    q = simulation.kernel("retraction")(simulation.q, delta)
+    q, _ = close(simulation.closed, simulation.kernel("retraction"), q, np.ones(simulation.tree.nv, bool))
+    require_closed(simulation.mechanism, loop_residuals(simulation.closed(q)[0], simulation.tree.cuts))
     simulation.state = replace(simulation.state, q=q)
 
 
 def _report(simulation: Simulation, iterations: int) -> Equilibrium:
     model = linearize(simulation)
-    q, u = simulation.state.q, simulation._u
+    q, u = simulation.state.q, simulation.u
     coordinates: dict[str, Any] = {name: q[where].tolist() for name, where in simulation.tree.q.items()}
     inputs = dict(zip(simulation.inputs, u.tolist(), strict=True))
     left = float(np.abs(simulation.accelerations()[0]).max(initial=0.0))

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from scipy.linalg import qr
 
-from ..compile import Kernel, kernel
+from ..compile import Kernel
 from ..equations import Equations
 from ..errors import SimulationError
 from ..integrate import columns
@@ -44,7 +44,7 @@ def linearize(
         (orthonormal basis of the motions); or the chart's matrix R, p × nv.
     """
     R = chart(simulation, states)
-    at = (simulation._q, simulation._v, simulation._u, simulation._p)
+    at = (simulation.q, simulation.v, simulation.u, simulation.p)
     A, B = linear_kernel(simulation, R)(*at)
     T = tangents(simulation, R)
     chosen = list(simulation.inputs if inputs is None else inputs)
@@ -76,13 +76,13 @@ def linearize(
         tuple(y_units),
         T[: simulation.tree.nv],
         speed_names(simulation),
-        simulation.state.time,
+        simulation.time,
     )
 
 
 def tangents(simulation: Simulation, R: np.ndarray) -> np.ndarray:
     """T = [K 0; L K]: the perturbations (δθ, δv) of each state, 2nv × 2p."""
-    at = (simulation._q, simulation._v, simulation._u, simulation._p)
+    at = (simulation.q, simulation.v, simulation.u, simulation.p)
     return _kernel(simulation, "tangent_basis", R)(*at)[0]
 
 
@@ -92,7 +92,7 @@ def underlying(simulation: Simulation, states: Any = None) -> tuple[np.ndarray, 
     P = T T⁺ projects orthogonally onto the perturbations (δθ, δv) that stay on the manifold.
     """
     R = chart(simulation, states)
-    at = (simulation._q, simulation._v, simulation._u, simulation._p)
+    at = (simulation.q, simulation.v, simulation.u, simulation.p)
     T, F, _ = _kernel(simulation, "tangent_basis", R)(*at)
     T_plus = np.linalg.pinv(T)
     return F @ T_plus, T @ T_plus
@@ -102,7 +102,7 @@ def parameter_model(simulation: Simulation, states: Any = None) -> tuple[np.ndar
     """How named parameters act: (δθ, δv)/δp at constant states, and δẋ/δp."""
     R = chart(simulation, states)
     Tp, Bp = _kernel(simulation, "parameter_slopes", R)(
-        simulation._q, simulation._v, simulation._u, simulation._p
+        simulation.q, simulation.v, simulation.u, simulation.p
     )
     return Tp, Bp
 
@@ -115,7 +115,7 @@ def chart(simulation: Simulation, states: Any) -> np.ndarray:
         raise SimulationError(
             f"'{name}' is not assembled: its loops are open by {np.abs(g).max():.3g}; call assemble() first"
         )
-    if np.abs(G @ simulation._v).max(initial=0) > 1e-6 * (1 + np.abs(simulation._v).max(initial=0)):
+    if np.abs(G @ simulation.v).max(initial=0) > 1e-6 * (1 + np.abs(simulation.v).max(initial=0)):
         raise SimulationError(
             f"the speeds of '{name}' do not fit its loops; call assemble(), or set a state that does"
         )
@@ -227,12 +227,13 @@ def _kernel(simulation: Simulation, name: str, R: np.ndarray) -> Any:
     """
     folded = bool(((R == 0) | (R == 1)).all() and (R.sum(axis=1) == 1).all())
     key = f"{name}{np.flatnonzero(R).tolist()}" if folded else f"{name}{R.shape}"
-    eq = simulation._equations
-    if key not in simulation._kernels:
-        make = fewest_operations if name == "linear" else getattr(written, name)
-        function = make(eq, ca.sparsify(ca.SX(ca.DM(R))) if folded else ca.SX.sym("R", *R.shape))
-        simulation._kernels[key] = kernel(function, simulation._compile)
-    found = simulation._kernels[key]
+
+    def make() -> ca.Function:
+        function = fewest_operations if name == "linear" else getattr(written, name)
+        chart = ca.sparsify(ca.SX(ca.DM(R))) if folded else ca.SX.sym("R", *R.shape)
+        return function(simulation.equations, chart)
+
+    found = simulation.kernel(key, make)
     if folded:
         return found
     return lambda q, v, u, p: found(q, v, u, p, R)
@@ -245,16 +246,18 @@ def _output_rows(simulation: Simulation, wanted: list[str], T: np.ndarray, at: A
         raise SimulationError(
             "singularity.distance and rank are found by iteration and have no linear model; leave them out"
         )
-    key = f"output_slopes{index.tolist()}"
-    if key not in simulation._kernels:
-        eq = simulation._equations
+
+    def make() -> ca.Function:
+        eq = simulation.equations
         function, _ = traced_outputs(eq)
         y = function(eq.q, eq.v, eq.u, eq.p)[[int(k) for k in index]]
         slopes = [ca.jacobian(y, eq.q) @ written.tangent_map(eq), ca.jacobian(y, eq.v), ca.jacobian(y, eq.u)]
         out = [ca.densify(x) for x in slopes]
-        args = [eq.q, eq.v, eq.u, eq.p], out, ["q", "v", "u", "p"], ["Yq", "Yv", "Yu"]
-        simulation._kernels[key] = kernel(ca.Function("output_slopes", *args), simulation._compile)
-    Yq, Yv, Yu = simulation._kernels[key](*at)
+        return ca.Function(
+            "output_slopes", [eq.q, eq.v, eq.u, eq.p], out, ["q", "v", "u", "p"], ["Yq", "Yv", "Yu"]
+        )
+
+    Yq, Yv, Yu = simulation.kernel(f"output_slopes{index.tolist()}", make)(*at)
     units = {}
     for variable in simulation.variables():
         for k in range(variable.where.start, variable.where.stop):

@@ -48,13 +48,13 @@ def planar_determinant(theta1: float, theta2: float) -> float:
 
 def smallest(simulation: Simulation, place: int) -> float:
     """Singular value of the stepper's matrix that a regular pose has, over the largest."""
-    found, _ = Taylor(simulation).reactions(simulation._q, simulation._v, 1e-3)
+    found, _ = Taylor(simulation).reactions(simulation.q, simulation.v, 1e-3)
     values = np.linalg.svd(found.matrix, compute_uv=False)
     return float(values[place] / values[0])
 
 
 def regular_rank(simulation: Simulation) -> int:
-    found, _ = Taylor(simulation).reactions(simulation._q, simulation._v, 1e-3)
+    found, _ = Taylor(simulation).reactions(simulation.q, simulation.v, 1e-3)
     values = np.linalg.svd(found.matrix, compute_uv=False)
     return int((values > 1e-9 * values[0]).sum())
 
@@ -71,8 +71,8 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
         rows.append(
             {
                 "step s": h,
-                "angle error rad": float(np.abs(s._q - exact._q).max()),
-                "speed error rad/s": float(np.abs(s._v - exact._v).max()),
+                "angle error rad": float(np.abs(s.q - exact.q).max()),
+                "speed error rad/s": float(np.abs(s.v - exact.v).max()),
                 "energy drift J": float(np.abs(motions[h]["energy"] - motions[h]["energy"][0]).max()),
             }
         )
@@ -81,7 +81,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     order = float(np.log2(errors[-2] / errors[-1]))
     # Reactions at the end of the reference motion, by the method and by our engine.
     y = exact.outputs()
-    found, _ = Taylor(exact).reactions(exact._q, exact._v, 1e-5)
+    found, _ = Taylor(exact).reactions(exact.q, exact.v, 1e-5)
     apart = max(float(np.abs(found.forces[n] - y[f"reaction.{n}.force"]).max()) for n in ("pin1", "pin2"))
     size = max(float(np.abs(found.forces[n]).max()) for n in ("pin1", "pin2"))
     inline = Simulation(solid(load("double_pendulum")))

@@ -55,13 +55,11 @@ def motion(simulation: Simulation, duration: float, progress: Progress) -> Run:
         g, G = simulation.closure()
         _, lam = simulation.accelerations()
         U, s, _ = np.linalg.svd(G)
-        gamma = simulation._kernel("coefficients")(
-            simulation._q, simulation._v, simulation._u, simulation._p
-        )[3]
+        gamma = simulation.kernel("coefficients")(simulation.q, simulation.v, simulation.u, simulation.p)[3]
         rows.append(
             (
-                simulation.state.time,
-                simulation._q.copy(),
+                simulation.time,
+                simulation.q.copy(),
                 y["energy"] - start,
                 y["energy_kinetic"],
                 np.abs(g).max(),

@@ -225,13 +225,13 @@ def error_without_load() -> float:
     simulation = Simulation(mechanism("loader"), compile=False)
     hold(simulation)
     R = chart(simulation, CHARTS["loader"][0])
-    eq = simulation._equations
+    eq = simulation.equations
     b = _basis(eq, R)
     t = terms(eq)
     M = mass_matrix(eq.model, t.move.f)
     Q = weighted_slope(b.rows, b.chart.weights(t.applied.tau), eq.tree.nv)
     f = ca.Function("f", [eq.q, eq.v, eq.u, eq.p], [b.K.T @ M @ b.K, b.K.T @ Q @ b.K])
-    reduced, bent = (np.array(x) for x in f(simulation._q, simulation._v, simulation._u, simulation._p))
+    reduced, bent = (np.array(x) for x in f(simulation.q, simulation.v, simulation.u, simulation.p))
     A21 = linearize(simulation, states=CHARTS["loader"][0]).A[len(R) :, : len(R)]
     return float(np.abs(np.linalg.solve(reduced, bent)).max() / np.abs(A21).max())
 
@@ -245,7 +245,7 @@ def operations(name: str) -> dict[str, Any]:
     """Operations of the dynamics, and of slopes and linear model: (recursive, automatic)."""
     simulation = Simulation(name, compile=False)
     R = ca.sparsify(ca.SX(ca.DM(chart(simulation, None))))
-    eq = simulation._equations
+    eq = simulation.equations
     a, delta = ca.SX.sym("a", eq.tree.nv), ca.SX.sym("delta", eq.tree.nv)
     slopes = newton_euler_slopes(eq.model, motion(eq.model, eq.q, eq.v, a), eq.v, a, {}, {}, 0)
     tau = onto_joints(eq.model, joint_wrenches(eq.model, motion(eq.model, eq.q, eq.v, a, delta), {}))
