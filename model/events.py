@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from scipy.optimize import brentq
 
 from .errors import SimulationError
+from .outputs import pick
 
 if TYPE_CHECKING:
     from .simulation import Simulation
@@ -29,8 +30,6 @@ class Event:
 
     def value(self, simulation: Simulation) -> float:
         if isinstance(self.function, str):
-            from .simulation import pick
-
             return float(pick(simulation.outputs(), self.function))
         return float(self.function(simulation))
 

@@ -9,13 +9,16 @@ included, at the joint's origin on the child.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from .dynamics import armature, joint_wrenches
 from .equations import Equations, terms
+from .errors import SimulationError
 from .forces import cut_coordinates, cut_wrenches, push
 from .joints import TYPES
 from .kinematics import (
@@ -203,3 +206,13 @@ def energies(eq: Equations, move: Motion, springs: Any) -> tuple[Any, Any]:
             kinetic += 0.5 * ca.dot(V, times(inertia, V))
             potential -= ca.dot(gravity, inertia.m * X.p + X.R @ inertia.h)
     return kinetic, potential
+
+
+def pick(values: Mapping[str, Any], source: str) -> float:
+    """A value by structured name, with an optional component such as `[3]`."""
+    if source in values:
+        return values[source]
+    name, _, index = source.rstrip("]").rpartition("[")
+    if name in values and index.isdigit() and 1 <= int(index) <= np.size(values[name]):
+        return float(np.atleast_1d(values[name])[int(index) - 1])
+    raise SimulationError(f"there is no output '{source}'")

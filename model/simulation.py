@@ -24,7 +24,7 @@ from .formulations import Method, advance, check
 from .formulations.variable import LocalSolver
 from .integrate import Underlying, fixed_step, variable_step
 from .linear.linearize import LinearModel, linearize
-from .outputs import Variable, outputs
+from .outputs import Variable, outputs, pick
 from .start import parameters_vector, start_coordinates
 from .trajectory import Trajectory
 
@@ -328,13 +328,3 @@ class Simulation:
                 function = getattr(written, name)(self.equations)
             self._kernels[name] = kernel(function, self._compile)
         return self._kernels[name]
-
-
-def pick(values: Mapping[str, Any], source: str) -> float:
-    """A value by structured name, with an optional component such as `[3]`."""
-    if source in values:
-        return values[source]
-    name, _, index = source.rstrip("]").rpartition("[")
-    if name in values and index.isdigit() and 1 <= int(index) <= np.size(values[name]):
-        return float(np.atleast_1d(values[name])[int(index) - 1])
-    raise SimulationError(f"there is no output '{source}'")
