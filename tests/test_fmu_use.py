@@ -268,7 +268,11 @@ int main(int n, char** word)
 """
 
 
-def test_the_windows_binary_runs_in_wine() -> None:
+@pytest.mark.parametrize(
+    ("name", "optimize", "wanted"),
+    [("fourbar", 0, "joint.crank_pin.position"), ("stewart", 2, "joint.motor1.position")],
+)
+def test_the_windows_binary_runs_in_wine(name: str, optimize: int, wanted: str) -> None:
     wine = (
         shutil.which("wine64")
         or shutil.which("wine")
@@ -277,7 +281,7 @@ def test_the_windows_binary_runs_in_wine() -> None:
     if wine is None:
         pytest.skip("needs wine (Debian: apt-get install wine64)")
     pytest.importorskip("ziglang")
-    path = exported("fourbar", marked=MARKED, platforms=("win64",))
+    path = exported(name, optimize=optimize, platforms=("linux64", "win64"))
     source, program = folder() / "windows.c", folder() / "windows.exe"
     source.write_text("#include <stdlib.h>\n" + WINDOWS)
     zig = [
@@ -297,13 +301,13 @@ def test_the_windows_binary_runs_in_wine() -> None:
     description = read_model_description(str(path))
     references = {v.name: v.valueReference for v in description.modelVariables}
     (library,) = Path(unzipped, "binaries", "win64").glob("*.dll")
-    words = [wine, program, library, description.guid, str(references["joint.crank_pin.position"])]
+    words = [wine, program, library, description.guid, str(references[wanted])]
     done = subprocess.run(words, capture_output=True, text=True, timeout=180, cwd=library.parent)
     shutil.rmtree(unzipped)
-    engine = Simulation("fourbar", compile=False)
+    engine = Simulation(name, compile=False)
     for _ in range(100):
         engine.step(1e-3)
     (line,) = [x for x in done.stdout.splitlines() if x.startswith("RESULT")] or [
         f"{done.returncode} {done.stderr}"
     ]
-    assert float(line.split()[-1]) == pytest.approx(engine.outputs()["joint.crank_pin.position"], abs=1e-9)
+    assert float(line.split()[-1]) == pytest.approx(engine.outputs()[wanted], abs=1e-12)
