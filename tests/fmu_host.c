@@ -28,6 +28,8 @@ typedef struct {
     void* environment;
 } callbacks;
 
+typedef struct { int again, terminate, nominals, values, next_defined; double next; } event_info;
+
 typedef struct {
     void* (*instantiate)(const char*, int, const char*, const char*, const callbacks*, int, int);
     void (*release)(void*);
@@ -44,6 +46,15 @@ typedef struct {
     int (*size)(void*, void*, size_t*);
     int (*pack)(void*, void*, char*, size_t);
     int (*unpack)(void*, const char*, size_t, void**);
+    int (*event)(void*);
+    int (*discrete)(void*, event_info*);
+    int (*continuous)(void*);
+    int (*completed)(void*, int, int*, int*);
+    int (*set_time)(void*, double);
+    int (*set_states)(void*, const double*, size_t);
+    int (*get_states)(void*, double*, size_t);
+    int (*rates)(void*, double*, size_t);
+    int (*indicators)(void*, double*, size_t);
     const char *guid, *resources;
     unsigned inputs[64], outputs[512];
     size_t ni, no;
@@ -111,11 +122,20 @@ static void load(const char* path)
     *(void**)&fmi.size = symbol(so, "fmi2SerializedFMUstateSize");
     *(void**)&fmi.pack = symbol(so, "fmi2SerializeFMUstate");
     *(void**)&fmi.unpack = symbol(so, "fmi2DeSerializeFMUstate");
+    *(void**)&fmi.event = dlsym(so, "fmi2EnterEventMode"); /* pythonfmu's library has no model exchange */
+    *(void**)&fmi.discrete = dlsym(so, "fmi2NewDiscreteStates");
+    *(void**)&fmi.continuous = dlsym(so, "fmi2EnterContinuousTimeMode");
+    *(void**)&fmi.completed = dlsym(so, "fmi2CompletedIntegratorStep");
+    *(void**)&fmi.set_time = dlsym(so, "fmi2SetTime");
+    *(void**)&fmi.set_states = dlsym(so, "fmi2SetContinuousStates");
+    *(void**)&fmi.get_states = dlsym(so, "fmi2GetContinuousStates");
+    *(void**)&fmi.rates = dlsym(so, "fmi2GetDerivatives");
+    *(void**)&fmi.indicators = dlsym(so, "fmi2GetEventIndicators");
 }
 
-static void* start(const char* name)
+static void* start_as(const char* name, int type)
 {
-    void* c = fmi.instantiate(name, 1, fmi.guid, fmi.resources, &host, 0, 0);
+    void* c = fmi.instantiate(name, type, fmi.guid, fmi.resources, &host, 0, 0);
     need(c != NULL, "no instance");
     need(fmi.setup(c, 0, 0, 0, 0, 0) == 0 && fmi.enter(c) == 0, "initialization did not begin");
     double ten[64];
@@ -123,6 +143,8 @@ static void* start(const char* name)
     need(fmi.set(c, fmi.inputs, fmi.ni, ten) == 0 && fmi.leave(c) == 0, "initialization did not end");
     return c;
 }
+
+static void* start(const char* name) { return start_as(name, 1); }
 
 static void run(void* c, int from, int steps)
 {
@@ -218,6 +240,48 @@ static void check_states(void)
     fmi.release(c);
 }
 
+/* Model exchange by Heun's method, an event asked for every 50 steps; a saved state goes on with the same bits. */
+static void integrate(void* c, double* x, size_t n, int from, int steps)
+{
+    double dx[64], next[64], dx2[64], z;
+    int event, terminate;
+    event_info info;
+    for (int k = from; k < from + steps; ++k) {
+        need(fmi.set_time(c, k * H) == 0 && fmi.set_states(c, x, n) == 0 && fmi.rates(c, dx, n) == 0, "no rates");
+        for (size_t i = 0; i < n; ++i) next[i] = x[i] + H * dx[i];
+        need(fmi.set_time(c, (k + 1) * H) == 0 && fmi.set_states(c, next, n) == 0 && fmi.rates(c, dx2, n) == 0, "no rates");
+        for (size_t i = 0; i < n; ++i) x[i] += 0.5 * H * (dx[i] + dx2[i]);
+        need(fmi.set_states(c, x, n) == 0 && fmi.completed(c, 1, &event, &terminate) == 0 && !terminate, "a step is not completed");
+        need(fmi.indicators(c, &z, 1) == 0 && isfinite(z) && (z < 0) == (event != 0), "the indicator and the event differ");
+        if (!event && k % 50) continue;
+        need(fmi.event(c) == 0 && fmi.discrete(c, &info) == 0 && fmi.continuous(c) == 0 && fmi.get_states(c, x, n) == 0, "no event");
+    }
+}
+
+static void check_exchange(void)
+{
+    double first[512], again[512], x[64], y[64];
+    event_info info;
+    size_t n = 0;
+    void *c = start_as("e", 0), *state = NULL;
+    need(fmi.discrete(c, &info) == 0 && fmi.continuous(c) == 0, "no continuous time");
+    while (n < 64 && fmi.get_states(c, x, n) != 0) ++n; /* a wrong number is refused */
+    need(n > 0 && n < 64 && fmi.step(c, 0, H, 1) == 3, "model exchange takes steps");
+    integrate(c, x, n, 0, 100);
+    need(fmi.save(c, &state) == 0, "the state can't be saved");
+    memcpy(y, x, sizeof y);
+    integrate(c, x, n, 100, 100);
+    read_all(c, first);
+    for (size_t k = 0; k < fmi.no; ++k)
+        need(fabs(first[k] - alone[k]) < 1e-3 * (1 + fabs(alone[k])), "model exchange and co-simulation differ");
+    need(fmi.restore(c, state) == 0, "the state can't be restored");
+    integrate(c, y, n, 100, 100);
+    read_all(c, again);
+    need(memcmp(first, again, fmi.no * sizeof(double)) == 0, "model exchange differs after a restored state");
+    fmi.drop(c, &state);
+    fmi.release(c);
+}
+
 static void refused(int status, const char* what)
 {
     need(status == 3 && logged > 0 && last_message[0], what);
@@ -276,6 +340,7 @@ static void check(void)
     fmi.release(c);
     check_instances();
     check_states();
+    check_exchange();
     check_misuse();
     printf("checks passed\n");
 }
