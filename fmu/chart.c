@@ -276,12 +276,6 @@ cj_status cj_rates(cj_instance* s, double* out)
     return CJ_OK;
 }
 
-void cj_nominals(cj_instance* s, double* out)
-{
-    (void)s;
-    for (int k = 0; k < 2 * NF; ++k) out[k] = 1; /* radians, metres and their rates */
-}
-
 int cj_coordinate(cj_instance* s, unsigned k)
 {
     if (k >= (unsigned)NF || cj_in_chart(s) != CJ_OK) return 0;

@@ -129,8 +129,6 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
 
 /* -- values ---------------------------------------------------------------------------------- */
 
-int cj_is_state(unsigned slot) { return IN(slot, SLOT_X, 2 * NF); }
-
 static cj_status current(cj_instance* s)
 {
     cj_status status = s->now.assembled ? CJ_OK : cj_assemble(s);

@@ -71,7 +71,6 @@ cj_status cj_do_step(cj_instance*, double time, double length);
 cj_status cj_get(cj_instance*, unsigned slot, double* value);
 cj_status cj_check(cj_instance*, unsigned slot, double value); /* may it be set? */
 void cj_put(cj_instance*, unsigned slot, double value);        /* set what was checked */
-int cj_is_state(unsigned slot);
 cj_status cj_directional(cj_instance*, const unsigned* unknowns, size_t nu, const unsigned* knowns, size_t nk,
                          const double* seed, double* result);
 cj_status cj_adjoint(cj_instance*, const unsigned* unknowns, size_t nu, const unsigned* knowns, size_t nk,
@@ -82,7 +81,6 @@ cj_status cj_rates(cj_instance*, double* dx);
 cj_status cj_watch(cj_instance*, int fresh, double* room); /* how far the chart is from being left */
 cj_status cj_event(cj_instance*, int* changed);            /* a new chart if the present one is poor */
 cj_status cj_new_chart(cj_instance*);
-void cj_nominals(cj_instance*, double* x);
 int cj_coordinate(cj_instance*, unsigned k); /* which speed state k stands for, from 1; 0 if out of range */
 void cj_forget(cj_instance*);                /* results are out of date */
 void cj_say(cj_instance*, cj_status status, const char* category, const char* format, ...);
@@ -90,6 +88,35 @@ int cj_same_token(const char* given);
 size_t cj_saved_size(void);
 void cj_write_state(const cj_state*, char* bytes);
 int cj_read_state(const char* bytes, size_t size, cj_state* state); /* 0 if it is not one of ours */
+
+/* calls.c: what FMI 2.0 and 3.0 have in common */
+int cj_right_count(cj_instance*, size_t given, size_t wanted, const char* what);
+cj_status cj_absent(cj_instance*, const char* what);
+cj_status cj_set_logging(cj_instance*, int on);
+cj_status cj_set_start(cj_instance*, const char* function, double start);
+cj_status cj_enter_initialization(cj_instance*, const char* function);
+cj_status cj_exit_initialization(cj_instance*, const char* function);
+cj_status cj_terminate(cj_instance*, const char* function);
+cj_status cj_start_again(cj_instance*);
+cj_status cj_set_values(cj_instance*, const char* function, const unsigned* slots, size_t n, const double* values);
+int cj_may_differentiate(cj_instance*, const char* function);
+cj_status cj_step_once(cj_instance*, const char* function, double time, double length);
+cj_status cj_save(cj_instance*, void** state);
+cj_status cj_restore(cj_instance*, const void* state);
+cj_status cj_drop(cj_instance*, void** state);
+cj_status cj_pack_size(cj_instance*, const void* state, size_t* size);
+cj_status cj_pack(cj_instance*, const void* state, void* bytes, size_t size);
+cj_status cj_unpack(cj_instance*, const void* bytes, size_t size, void** state);
+cj_status cj_enter_events(cj_instance*, const char* function);
+cj_status cj_handle_events(cj_instance*, const char* function, int* changed);
+cj_status cj_enter_continuous(cj_instance*, const char* function);
+cj_status cj_completed(cj_instance*, const char* function, int* event);
+cj_status cj_set_time(cj_instance*, const char* function, double time);
+cj_status cj_take_states(cj_instance*, const char* function, const double* x, size_t n);
+cj_status cj_give_states(cj_instance*, const char* function, double* x, size_t n);
+cj_status cj_give_rates(cj_instance*, const char* function, double* dx, size_t n);
+cj_status cj_give_nominals(cj_instance*, const char* function, double* x, size_t n);
+cj_status cj_give_indicators(cj_instance*, const char* function, double* z, size_t n);
 
 /* between the files of the core */
 double cj_largest(const double* x, int n);

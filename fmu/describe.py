@@ -46,7 +46,16 @@ def element(parent: ET.Element, tag: str, **attributes: str | None) -> ET.Elemen
     return ET.SubElement(parent, tag, {k: v for k, v in attributes.items() if v is not None})
 
 
-def unit_definitions(root: ET.Element, plan: Plan) -> None:
+def common_head(root: ET.Element, plan: Plan) -> None:
+    """Units, log categories and default experiment, which both versions write alike and in this order."""
+    _unit_definitions(root, plan)
+    categories = element(root, "LogCategories")
+    for name, about in LOG_CATEGORIES.items():
+        element(categories, "Category", name=name, description=about)
+    element(root, "DefaultExperiment", startTime="0", stopTime=number(LONGEST), stepSize=number(plan.step))
+
+
+def _unit_definitions(root: ET.Element, plan: Plan) -> None:
     names = sorted({u for v in plan.variables for u in v.units if u != "1"})
     if not names:
         return

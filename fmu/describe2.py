@@ -5,9 +5,8 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from .describe import (
-    LOG_CATEGORIES,
-    LONGEST,
     causality,
+    common_head,
     dump,
     element,
     identifier,
@@ -15,7 +14,6 @@ from .describe import (
     limits,
     number,
     tool,
-    unit_definitions,
 )
 from .plan import Plan, Variable
 from .source import TOKEN, units_to_compile
@@ -55,11 +53,7 @@ def description(plan: Plan, shown: list[Variable] | None = None) -> str:
             files = element(inner, "SourceFiles")
             for name in units_to_compile(2):
                 element(files, "File", name=name)
-    unit_definitions(root, plan)
-    categories = element(root, "LogCategories")
-    for name, about in LOG_CATEGORIES.items():
-        element(categories, "Category", name=name, description=about)
-    element(root, "DefaultExperiment", startTime="0", stopTime=number(LONGEST), stepSize=number(plan.step))
+    common_head(root, plan)
     index = _variables(element(root, "ModelVariables"), variables)
     _structure(element(root, "ModelStructure"), variables, index)
     return dump(root)

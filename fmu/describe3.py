@@ -5,9 +5,8 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from .describe import (
-    LOG_CATEGORIES,
-    LONGEST,
     causality,
+    common_head,
     dump,
     element,
     identifier,
@@ -16,7 +15,6 @@ from .describe import (
     number,
     numbers,
     tool,
-    unit_definitions,
 )
 from .plan import Plan
 from .source import TOKEN, units_to_compile
@@ -49,11 +47,7 @@ def description(plan: Plan) -> str:
     more = dict.fromkeys((*absent, "providesIntermediateUpdate", "providesEvaluateDiscreteStates"), "false")
     step = {"fixedInternalStepSize": number(plan.step), "canHandleVariableCommunicationStepSize": "true"}
     element(root, "CoSimulation", **common, **step, **more)
-    unit_definitions(root, plan)
-    categories = element(root, "LogCategories")
-    for name, about in LOG_CATEGORIES.items():
-        element(categories, "Category", name=name, description=about)
-    element(root, "DefaultExperiment", startTime="0", stopTime=number(LONGEST), stepSize=number(plan.step))
+    common_head(root, plan)
     reference = {v.name: str(k) for k, v in enumerate(plan.variables)}
     _variables(element(root, "ModelVariables"), plan, reference)
     _structure(element(root, "ModelStructure"), plan, reference)

@@ -18,7 +18,7 @@ from ..model.start import start_coordinates
 from .plan import Plan, functions, wanted_speeds
 
 TOKEN = "{00000000-0000-0000-0000-000000000000}"  # stands where the hash of the content will be
-CORE = ("core.h", "core.c", "assemble.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")
+CORE = ("core.h", "core.c", "calls.c", "assemble.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")
 # What CasADi adds for its own loader; the core knows sizes and memory itself.
 _ASIDE = "alloc_mem|init_mem|free_mem|checkout|release|incref|decref|n_in|n_out|default_in|name_in|name_out"
 _ASIDE = (
@@ -53,7 +53,7 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
 
 
 def units_to_compile(fmi: int) -> list[str]:
-    written = ("core", "assemble", "chart", "linear", "numeric", f"fmi{fmi}")
+    written = ("core", "calls", "assemble", "chart", "linear", "numeric", f"fmi{fmi}")
     traced = ("kernels", "derivatives", "step", "step_fast", *(("adjoint",) if fmi == 3 else ()))
     return [f"{name}.c" for name in (*written, *traced)]
 
