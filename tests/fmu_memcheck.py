@@ -11,9 +11,8 @@ from pathlib import Path
 
 from cutjoint.fmu.export import export
 from cutjoint.fmu.source import units_to_compile
-from fmu_tools import SOME, host_words
+from fmu_tools import HOST, SOME, host_words
 
-HOST = Path(__file__).parent / "fmu_host.c"
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", "-std=gnu11", "-fPIC")
 
 
@@ -24,7 +23,7 @@ def main(folder: Path, name: str = "stewart") -> int:
         archive.extractall(folder)
     library, *words = host_words(path, str(folder))
     plain, checked = folder / "host", folder / "host_checked"
-    compile_ = ("cc", HOST, "-ldl", "-lpthread")
+    compile_ = ("cc", *HOST, "-ldl", "-lpthread")
     subprocess.run([*compile_, "-g", "-O1", "-o", plain], check=True)
     subprocess.run([*compile_, *SANITIZE, "-o", checked], check=True)
     sources = [folder / "sources" / unit for unit in units_to_compile(2)]

@@ -21,7 +21,7 @@ from fmpy import extract, read_model_description
 from fmpy.fmi2 import FMU2Model, FMU2Slave
 from fmpy.fmi3 import FMU3Model, FMU3Slave
 
-HERE = Path(__file__).parent
+HOST = sorted(Path(__file__).parent.glob("fmu_host*.c"))
 SOME = ("joint.*.position", "joint.*.velocity", "energy", "loop.residual", "singularity.distance")
 
 
@@ -149,7 +149,7 @@ def some_inputs(name: str) -> list[float]:
 def host() -> Path:
     """The host program, compiled once; raises if there is no compiler."""
     target = folder() / "fmu_host"
-    command = ["cc", "-O2", "-o", target, HERE / "fmu_host.c", "-ldl", "-lpthread"]
+    command = ["cc", "-O2", "-o", target, *HOST, "-ldl", "-lpthread"]
     subprocess.run(command, check=True)
     return target
 
