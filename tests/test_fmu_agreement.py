@@ -78,7 +78,7 @@ def test_example(example: tuple[str, list[float], Simulation], fmi: int) -> None
     assert_same_motion(path, inputs, wanted, engine)
     # FMPy's own solver: BDF of variable step and order, against the engine at a tenth of the step
     until = SOLVED_UNTIL.get(name, END)
-    options |= {"stop_time": until, "output_interval": 0.02, "relative_tolerance": TOLERANCE}
+    options |= {"stop_time": until, "output_interval": 0.01, "relative_tolerance": TOLERANCE}
     solved = simulate_fmu(str(path), fmi_type="ModelExchange", **options)
     got = np.concatenate([np.ravel(solved[n][-1]) for n in wanted])
     assert difference(got, stepped(path, until, inputs, wanted, STEP / 10)) < AGREED
