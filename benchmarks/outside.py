@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..model.single_joints import JointValues
 from .measure import Effort, rows, side_by_side
 from .subjects import Subject
@@ -101,18 +99,17 @@ def message(subject: Subject, effort: Effort, show: Callable[[float], None]) -> 
     simulation.set_inputs(subject.u)
     values = JointValues(simulation)
     state = JointState(name=list(values.names))
-    effort_bytes = np.zeros(len(values.names)).tobytes()
 
     def fill() -> None:
         state.position = array("d", values.position.tobytes())
         state.velocity = array("d", values.velocity.tobytes())
-        state.effort = array("d", effort_bytes)
+        state.effort = array("d", values.effort.tobytes())
 
     fill()
     with _publisher(JointState) as publisher:
         contenders = {
             STEPPED: _wrapped(simulation.step, simulation.save, simulation.restore),
-            "reading the joints": lambda: values.read(simulation.output_vector()),
+            "reading the joints": values.read,
             "filling the message": fill,
             "publishing it": lambda: publisher.publish(state),
         }

@@ -69,13 +69,13 @@ def _drive(mechanism: str, steps: int, states: list[Any], commands: Any, wait: A
     """One command, one step, one answer; the same torques to a simulation of our own."""
     simulation = Simulation(mechanism)
     values = JointValues(simulation)
-    values.read(simulation.output_vector())
+    values.read()
     difference, begin = 0.0, time.monotonic()
     for k in range(steps):
         torques = [10.0 * np.cos(2 * np.pi * (k / steps + i / 3)) for i in range(len(simulation.inputs))]
         simulation.set_inputs(torques)
         simulation.step(1 / RATE)
-        values.read(simulation.output_vector())
+        values.read()
         stamp = round((k + 1) * 1e9 / RATE)
         commands.publish(Float64MultiArray(data=array("d", torques)))
         wait(lambda at=stamp: states and _nanoseconds(states[-1]) >= at - 1000, f"the answer to step {k + 1}")

@@ -50,7 +50,10 @@ class Report:
 
 def rank(G: np.ndarray) -> int:
     """Number of singular values above the tolerance."""
-    values = singular_values(G)
+    return _rank(singular_values(G))
+
+
+def _rank(values: np.ndarray) -> int:
     return int((values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)).sum())
 
 
@@ -60,7 +63,11 @@ def singular_values(G: np.ndarray) -> np.ndarray:
 
 def distance(G: np.ndarray, generic: int) -> float:
     """Smallest singular value that a regular pose would have; ∞ if there are no constraints."""
-    return float(singular_values(G)[generic - 1]) if generic else float("inf")
+    return _distance(singular_values(G), generic)
+
+
+def _distance(values: np.ndarray, generic: int) -> float:
+    return float(values[generic - 1]) if generic else float("inf")
 
 
 def generic_rank(
@@ -128,8 +135,8 @@ NUMBERS = ("singularity.distance", "singularity.rank")
 
 def numbers(simulation: Simulation) -> dict[str, float]:
     """Outputs that need singular values: the distance from a singularity, and the rank of G here."""
-    G, generic = simulation.closure()[1], simulation.generic_rank()[0]
-    return dict(zip(NUMBERS, (distance(G, generic), float(rank(G))), strict=True))
+    values, generic = singular_values(simulation.closure()[1]), simulation.generic_rank()[0]
+    return dict(zip(NUMBERS, (_distance(values, generic), float(_rank(values))), strict=True))
 
 
 def report(simulation: Simulation) -> Report:

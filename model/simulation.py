@@ -151,7 +151,7 @@ class Simulation:
                     raise SimulationError(f"'{self.mechanism.name}' has no input '{name}'; inputs: {known}")
                 u[self.inputs.index(name)] = value
         else:
-            given = np.asarray(list(values), float)
+            given = np.asarray(values if isinstance(values, np.ndarray) else list(values), float)
             if given.shape != u.shape:
                 raise SimulationError(f"{given.size} inputs given, '{self.mechanism.name}' has {u.size}")
             u[:] = given
@@ -173,7 +173,7 @@ class Simulation:
         q[:], v[:], work[0], u[:], p[:], length[0] = self.q, self.v, self.work, self.u, self.p, h
         k.evaluate()
         new_q, new_v, new_work = k.results
-        if not (math.isfinite(new_q.sum() + new_v.sum()) and math.isfinite(new_work[0])):
+        if not math.isfinite(new_q.dot(new_q) + new_v.dot(new_v) + new_work[0]):
             raise SimulationError(
                 f"the state of '{self.mechanism.name}' became infinite at {self.time:.6g} s; "
                 f"take a smaller step than {h:g} s; the state stays as it was"

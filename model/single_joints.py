@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import atan2, cos, hypot, pi, sin
+from math import pi
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
-from .description import Joint
+from .description import GROUND, Joint
+from .equations import Equations
+from .forces import saturated
 from .joints import MOVES, TYPES
-from .rods import Rods
+from .outputs import outputs
+from .rods import STILL, BodyMotion, choose, nearest, rod_angles
 from .simulation import Simulation
 
 GIMBAL = 1e-7  # cosine of the pitch below which yaw is kept
@@ -46,103 +50,110 @@ def chain(joint: Joint) -> tuple[SingleJoint, ...]:
     return tuple(SingleJoint(n, m, joint.name) for n, m in zip(names, single, strict=True))
 
 
-class JointValues:
-    """Coordinates and speeds of all single joints of a simulation, tree joints and cut ones.
+def movable(eq: Equations) -> tuple[list[Joint], list[Joint]]:
+    """Joints with coordinates, and rods, in the order of the description.
 
-    `read(y)` fills `position` and `velocity` (in the order of `names`) from an output vector.
-    The layout is found once, so that reading is quick enough for a loop at 1 kHz.
+    A free joint inside a loop says nothing and has none.
+    """
+    joints = eq.mechanism.joints
+    plain = [j for j in joints if TYPES[j.type].moves and (j.name in eq.tree.q or TYPES[j.type].locks)]
+    return plain, [j for j in joints if j.type == "distance"]
+
+
+def single_joints(eq: Equations) -> tuple[SingleJoint, ...]:
+    """Of all joints with coordinates; rods come last."""
+    plain, rods = movable(eq)
+    return tuple(part for joint in [*plain, *rods] for part in chain(joint))
+
+
+def joint_values(eq: Equations) -> ca.Function:
+    """(q, v, u, p, near) → positions, speeds and motor torques of all single joints.
+
+    Angles that a turn, or half a turn, leaves open are the ones nearest to `near`.
+    """
+    function, variables = outputs(eq)
+    y = function(eq.q, eq.v, eq.u, eq.p)
+    found = {v.name: y[v.where] for v in variables}
+    plain, rods = movable(eq)
+    joints = single_joints(eq)
+    near = ca.SX.sym("near", len(joints))
+    position: list[Any] = []
+    velocity: list[Any] = []
+    for joint in plain:
+        at, rate = (ca.vertsplit(found[f"joint.{joint.name}.{what}"]) for what in ("position", "velocity"))
+        for move in TYPES[joint.type].moves or ():
+            if move == "Q":
+                n = len(position)
+                angles = yaw_pitch_roll(at[:4], ca.vertsplit(near[n : n + 3]))
+                position += angles
+                velocity += angle_rates(angles, rate[:3])
+            else:
+                scales = (1.0, joint.pitch) if move == "Hz" else (1.0,)
+                position += [scale * at[0] for scale in scales]
+                velocity += [scale * rate[0] for scale in scales]
+            at, rate = at[4 if move == "Q" else 1 :], rate[3 if move == "Q" else 1 :]
+
+    def body(name: str) -> BodyMotion:
+        parts = BodyMotion._fields
+        return STILL if name == GROUND else BodyMotion(*(found[f"body.{name}.{part}"] for part in parts))
+
+    for rod in rods:
+        n = len(position)
+        turns, rates = rod_angles(rod, body(rod.parent), body(rod.child), ca.vertsplit(near[n : n + 2]))
+        position += turns
+        velocity += rates
+    effort = ca.SX.zeros(len(joints), 1)
+    for k, motor in enumerate(eq.mechanism.motors):
+        effort[[j.name for j in joints].index(motor.joint)] += saturated(eq.u[k], motor.limit)
+    columns = [ca.densify(ca.vertcat(*x)) for x in (position, velocity)]
+    names = ["q", "v", "u", "p", "near"], ["position", "velocity", "effort"]
+    return ca.Function("joint_values", [eq.q, eq.v, eq.u, eq.p, near], [*columns, ca.densify(effort)], *names)
+
+
+class JointValues:
+    """Coordinates, speeds and motor torques of all single joints of a simulation, tree joints and cut ones.
+
+    `read()` fills `position`, `velocity` and `effort`, in the order of `names`.
     """
 
     def __init__(self, simulation: Simulation):
-        at = {v.name: v.where for v in simulation.variables()}
-        self.joints: tuple[SingleJoint, ...] = ()
-        plain: list[tuple[int, int, int, float]] = []  # where it goes, from where, how much of it
-        balls: list[tuple[int, int, int]] = []  # where its three angles go, from where
-        for joint in simulation.mechanism.joints:
-            if f"joint.{joint.name}.position" not in at:
-                continue  # fixed or a free joint inside a loop: no coordinates; rods come last
-            q = at[f"joint.{joint.name}.position"].start
-            v = at[f"joint.{joint.name}.velocity"].start
-            n = len(self.joints)
-            for move in TYPES[joint.type].moves or ():
-                if move == "Q":
-                    balls.append((n, q, v))
-                    n, q, v = n + 3, q + 4, v + 3
-                    continue
-                plain.append((n, q, v, 1.0))
-                if move == "Hz":
-                    n += 1
-                    plain.append((n, q, v, float(joint.pitch)))
-                n, q, v = n + 1, q + 1, v + 1
-            self.joints += chain(joint)
-        self._rods = Rods(simulation)
-        self._rods_from = len(self.joints)
-        self.joints += tuple(part for rod in self._rods.joints for part in chain(rod))
+        self.joints = single_joints(simulation.equations)
         self.names = tuple(j.name for j in self.joints)
-        self.position = np.zeros(len(self.names))
-        self.velocity = np.zeros(len(self.names))
-        columns = np.array(plain, float).reshape(-1, 4)
-        self._to, self._q, self._v = (columns[:, k].astype(int) for k in range(3))
-        self._scale = columns[:, 3]
-        # One gather and one scatter for all balls: numpy's cost is per call, not per number.
-        self._balls_to = np.array([n + k for n, _, _ in balls for k in range(3)], int)
-        parts = [[*range(q, q + 4), *range(v, v + 3)] for _, q, v in balls]
-        self._balls_from = np.array([k for part in parts for k in part], int)
-        self._angles = [(0.0, 0.0, 0.0)] * len(balls)
+        self.position, self.velocity, self.effort = np.zeros((3, len(self.names)))
+        self._simulation = simulation
+        self._kernel = simulation.kernel("joint_values", lambda: joint_values(simulation.equations))
 
-    def read(self, y: np.ndarray) -> None:
-        """Take the values out of `Simulation.output_vector()`."""
-        self.position[self._to] = y[self._q] * self._scale
-        self.velocity[self._to] = y[self._v] * self._scale
-        if self._angles:
-            given = y[self._balls_from].tolist()
-            rates: list[float] = []
-            for k, near in enumerate(self._angles):
-                angles = yaw_pitch_roll(given[7 * k : 7 * k + 4], near)
-                self._angles[k] = angles
-                rates += angle_rates(angles, given[7 * k + 4 : 7 * k + 7])
-            self.position[self._balls_to] = [x for angles in self._angles for x in angles]
-            self.velocity[self._balls_to] = rates
-        if self._rods.joints:
-            self._rods.read(y)
-            self.position[self._rods_from :] = self._rods.angles.ravel()
-            self.velocity[self._rods_from :] = self._rods.rates.ravel()
+    def read(self) -> None:
+        """Take the values of the simulation's present state."""
+        k, s = self._kernel, self._simulation
+        q, v, u, p, near = k.arguments
+        q[:], v[:], u[:], p[:], near[:] = s.q, s.v, s.u, s.p, self.position
+        k.evaluate()
+        self.position[:], self.velocity[:], self.effort[:] = k.results
 
 
-def yaw_pitch_roll(e: Sequence[float], near: Sequence[float] = (0.0, 0.0, 0.0)) -> tuple[float, float, float]:
+def yaw_pitch_roll(e: Sequence[Any], near: Sequence[Any] = (0.0, 0.0, 0.0)) -> tuple[Any, Any, Any]:
     """Angles (a, b, c) with Rz(a) Ry(b) Rx(c) = R(e), of all such angles the ones nearest to `near`.
 
     Yaw first, then pitch and roll of Rz(−a) R: exact for every yaw, so no digits are lost
-    near a pitch of 90°.
+    near a pitch of 90°. For numbers and symbols alike.
     """
     w, x, y, z = e
     r00, r10 = w * w + x * x - y * y - z * z, 2 * (x * y + w * z)
-    if hypot(r00, r10) < GIMBAL:
-        a = near[0]
-    else:
-        a = _nearest(atan2(r10, r00), near[0], pi)
-    c, s = cos(a), sin(a)
+    a = choose(ca.hypot(r00, r10) < GIMBAL, near[0], nearest(ca.atan2(r10, r00), near[0], pi))
+    c, s = ca.cos(a), ca.sin(a)
     r20 = 2 * (x * z - w * y)
     r01, r11 = 2 * (x * y - w * z), w * w - x * x + y * y - z * z
     r02, r12 = 2 * (x * z + w * y), 2 * (y * z - w * x)
-    b = atan2(-r20, c * r00 + s * r10)
-    roll = atan2(s * r02 - c * r12, c * r11 - s * r01)
-    return a, _nearest(b, near[1], 2 * pi), _nearest(roll, near[2], 2 * pi)
+    b = ca.atan2(-r20, c * r00 + s * r10)
+    roll = ca.atan2(s * r02 - c * r12, c * r11 - s * r01)
+    return a, nearest(b, near[1], 2 * pi), nearest(roll, near[2], 2 * pi)
 
 
-def angle_rates(angles: Sequence[float], omega: Sequence[float]) -> tuple[float, float, float]:
+def angle_rates(angles: Sequence[Any], omega: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Rates of (yaw, pitch, roll) from ω of the moving frame in its own axes; finite at 90° of pitch."""
     _, b, c = angles
     wx, wy, wz = omega
-    across = wy * sin(c) + wz * cos(c)  # cos(b) times the rate of yaw
-    yaw = across * cos(b) / max(cos(b) ** 2, GIMBAL)
-    return yaw, wy * cos(c) - wz * sin(c), wx + sin(b) * yaw
-
-
-def _nearest(angle: float, to: float, period: float) -> float:
-    return angle + period * round((to - angle) / period)
-
-
-def as_dict(values: JointValues) -> dict[str, Any]:
-    """Positions by name, as most URDF readers take them."""
-    return dict(zip(values.names, values.position.tolist(), strict=True))
+    across = wy * ca.sin(c) + wz * ca.cos(c)  # cos(b) times the rate of yaw
+    yaw = across * ca.cos(b) / ca.fmax(ca.cos(b) ** 2, GIMBAL)
+    return yaw, wy * ca.cos(c) - wz * ca.sin(c), wx + ca.sin(b) * yaw

@@ -62,7 +62,6 @@ class Loop:
         names = {n: k for k, n in enumerate(self.values.names)}
         mechanism = simulation.mechanism
         self._driven = np.array([names[m.joint] for m in mechanism.motors], int)
-        self.effort = np.zeros(len(names))
         self._warm_up()
         self.read()
 
@@ -71,6 +70,7 @@ class Loop:
         saved = self.simulation.save()
         with contextlib.suppress(CutjointError):  # it will be met again, and told, when time passes
             self.simulation.topology()
+            self.simulation.output_vector()
             self.simulation.step(self._h)
             self.simulation.inverse_dynamics()
         self.simulation.restore(saved)
@@ -192,12 +192,7 @@ class Loop:
 
     def read(self) -> None:
         """Bring joint values and efforts up to date."""
-        y = self.simulation.output_vector()
-        self.values.read(y)
-        u = self.commands.limits
-        inputs = np.clip(self.simulation.u, -u, u)
-        self.effort[:] = 0.0
-        np.add.at(self.effort, self._driven, inputs[: len(self._driven)])
+        self.values.read()
 
     def show(self) -> None:
         """Tell the state at once, after something other than time changed it."""

@@ -246,7 +246,7 @@ class MechanismNode(Node):
         self._stamp(message.header.stamp)
         message.position = array("d", loop.values.position.tobytes())
         message.velocity = array("d", loop.values.velocity.tobytes())
-        message.effort = array("d", loop.effort.tobytes())
+        message.effort = array("d", loop.values.effort.tobytes())
         self._states.publish(message)
 
     def clock(self, loop: Loop) -> None:

@@ -1,8 +1,8 @@
 """A fixed rate on the steady clock, which no change of the wall clock can disturb.
 
 Deadlines are start + k·period. A period whose start comes more than a whole period late is
-an overrun: its steps are owed. They are paid back one extra step in every tenth period, never in
-a burst, so a controller outside sees a mechanism that runs at most a tenth too fast for a while.
+an overrun: its steps are owed. They are paid back one extra step in every fourth period, never in
+a burst, so a controller outside sees a mechanism that runs at most a quarter too fast for a while.
 After a stall longer than `FORGIVEN` the debt is dropped: simulated time then stays behind for
 good, and the report says by how much.
 """
@@ -14,7 +14,7 @@ import time
 
 from .jitter import Jitter
 
-REPAY = 10  # periods between two extra steps
+REPAY = 4  # periods between two extra steps
 FORGIVEN = 0.5  # seconds of debt beyond which it is dropped
 LONG = 0.05  # seconds: longer waits can be interrupted by the stop event
 

@@ -7,6 +7,9 @@ import time
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
+from ..model import mobility
 from .loop import Loop
 from .settings import REAL_TIME
 
@@ -21,23 +24,24 @@ class Health:
         self._wall, self._time, self._cpu = time.monotonic(), loop.time, _cpu()
         self._begin = (self._wall, self._cpu)
         self._overruns = 0
+        self._regular = loop.simulation.topology()
 
     def look(self, loop: Loop) -> tuple[int, str, dict[str, Any]]:
         """Level, message and values since the last look."""
         now, at, cpu = time.monotonic(), loop.time, _cpu()
         elapsed = max(now - self._wall, 1e-9)
         commands, pace = loop.commands, loop.pace
-        singular = loop.simulation.topology()
-        residual = loop.simulation.outputs()["loop.residual"]
+        distance, rank = mobility.numbers(loop.simulation).values()
+        residual = np.abs(loop.simulation.closure()[0]).max(initial=0.0)
         values: dict[str, Any] = {
             "mode": loop.settings.mode,
             "simulated time": f"{at:.6f}",
             "real time factor": f"{(at - self._time) / elapsed:.4f}",
             "cpu": f"{(cpu - self._cpu) / elapsed:.3f}",
             "loop residual": f"{residual:.3e}",
-            "singularity distance": f"{singular.singular_value:.6g}",
-            "rank": f"{singular.rank_here} of {singular.rank}",
-            "mobility": singular.mobility,
+            "singularity distance": f"{distance:.6g}",
+            "rank": f"{rank:.0f} of {self._regular.rank}",
+            "mobility": self._regular.mobility,
             "overruns": pace.overruns,
             "lag": f"{pace.lag:.6f}",
             "drift": f"{pace.drift(now) if loop.settings.mode == REAL_TIME else 0.0:.6f}",
@@ -54,7 +58,7 @@ class Health:
         late = pace.overruns - self._overruns
         self._wall, self._time, self._cpu, self._overruns = now, at, cpu, pace.overruns
         notes = [loop.fault] if loop.fault else []
-        if singular.rank_here < singular.rank or singular.singular_value < NEAR_SINGULAR:
+        if rank < self._regular.rank or distance < NEAR_SINGULAR:
             notes.append("near a singular pose")
         if late and loop.settings.mode == REAL_TIME:
             notes.append(f"{late} overruns since the last report")

@@ -33,17 +33,17 @@ class Twin:
     def __init__(self) -> None:
         self.simulation = Simulation("stewart")
         self.values = JointValues(self.simulation)
-        self.values.read(self.simulation.output_vector())
+        self.values.read()
 
     def step(self, torques: list[float]) -> None:
         self.simulation.set_inputs(torques)
         self.simulation.step(STEP)
-        self.values.read(self.simulation.output_vector())
+        self.values.read()
 
     def same(self, state: JointState) -> bool:
         at = round((state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec) / STEP)
         return (
-            at == round(self.simulation.state.time / STEP)
+            at == round(self.simulation.time / STEP)
             and list(state.name) == list(self.values.names)
             and np.array_equal(np.array(state.position), self.values.position)
             and np.array_equal(np.array(state.velocity), self.values.velocity)

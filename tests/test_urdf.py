@@ -48,7 +48,7 @@ def test_two_parsers_see_closed_loops_along_a_motion(name: str, tmp_path: Path) 
     values = None
     for simulation in moved(name):
         values = values or JointValues(simulation)
-        values.read(simulation.output_vector())
+        values.read()
         joints = dict(zip(values.names, values.position.tolist(), strict=True))
         in_tree = {n: x for n, x in joints.items() if n in robot.actuated_joint_names}
         assert len(in_tree) == len(robot.actuated_joint_names)
@@ -134,7 +134,7 @@ def test_joints_of_every_type_become_chains_that_place_bodies_right(tmp_path: Pa
     file.write_text(urdf(simulation.mechanism, simulation.tree))
     robot = yourdfpy.URDF.load(str(file), load_meshes=False)
     values = JointValues(simulation)
-    values.read(simulation.output_vector())
+    values.read()
     robot.update_cfg(dict(zip(values.names, values.position.tolist(), strict=True)))
     for body, (R, p) in simulation.body_poses().items():
         T = robot.get_transform(body, "ground")
@@ -169,7 +169,7 @@ def test_speeds_are_the_rates_of_positions(name: str) -> None:
         simulation.step(1e-3)
     samples = []
     for _ in range(3):
-        values.read(simulation.output_vector())
+        values.read()
         samples.append((values.position.copy(), values.velocity.copy()))
         simulation.step(h)
     slope = (samples[2][0] - samples[0][0]) / (2 * h)
