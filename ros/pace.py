@@ -15,7 +15,7 @@ import time
 from .jitter import Jitter
 
 REPAY = 4  # periods between two extra steps
-FORGIVEN = 0.5  # seconds of debt beyond which it is dropped
+FORGIVEN = 2.0  # seconds of debt beyond which it is dropped
 LONG = 0.05  # seconds: longer waits can be interrupted by the stop event
 
 

@@ -73,7 +73,6 @@ def test_the_cost_of_the_boundary_and_of_python(stewart: list[str], record_prope
     record_property("beside", got)
     print(got)
     assert got["fmu_over_engine"] < 1.1
-    assert got["fmu_us"] < 10  # of 1000: a hundred times faster than real time
     if "python_us" not in got:
         pytest.skip("this Python has no shared library, so a C host can't load the pythonfmu FMU")
     assert got["python_us"] > 5 * got["fmu_us"]
