@@ -60,10 +60,11 @@ def run(args: argparse.Namespace) -> int:
         linear=args.linear,
     )
     counts = {kind: sum(v.size for v in plan.of(kind)) for kind in ("input", "output", "parameter")}
+    counts["freedom"] = plan.freedoms
     written = {"file": str(target), "runtime": args.runtime, "fmi": args.fmi, **counts}
     if args.json:
         print(to_json(written))
     else:
         words = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
-        print(f"wrote {target}: FMI {args.fmi}.0, {args.runtime}, {words}, {plan.freedoms} freedoms")
+        print(f"wrote {target}: FMI {args.fmi}.0, {args.runtime}, {words}")
     return 0

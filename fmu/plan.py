@@ -1,4 +1,4 @@
-"""What an FMU of a mechanism holds: its variables and the traced functions it runs.
+"""What an FMU of a mechanism holds: its variables, and which slots they have.
 
 Every number an FMU shows lives in a slot. FMI 2.0 uses slots as value references; FMI 3.0 numbers
 the arrays, and a table leads from them to slots. Both runtimes and both versions share this list.
@@ -16,8 +16,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..model import equations as written
-from ..model import local, step
 from ..model.commands.common import check_name
 from ..model.describe import parameters
 from ..model.description import Mechanism
@@ -334,50 +332,3 @@ def _linear(plan: Plan) -> None:
         if shape[0] * shape[1]:
             about = f"matrix {name} of the linear model at the present state"
             _add(plan, Variable(f"linear.{name}", "linear", 0, shape, about=about))
-
-
-def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
-    """File -> the traced functions that are written to it, all under names of ours."""
-    eq = plan.simulation.equations
-    everything = outputs(eq)[0]
-    shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [everything(eq.q, eq.v, eq.u, eq.p)[plan.rows]])
-    make = {
-        "step.c": lambda: {"step": step.runge_kutta(eq)},
-        "kernels.c": lambda: _values(eq, shown),
-        "derivatives.c": lambda: (
-            {"tangent": local.tangent(eq, shown)}
-            | ({"sigma_tangent": local.singular_tangent(eq)} if plan.rank else {})
-        ),
-        "adjoint.c": lambda: (
-            {"adjoint_kernel": local.adjoint(eq, shown)}
-            | ({"sigma_adjoint": local.singular_adjoint(eq)} if plan.rank else {})
-        ),
-    }
-    files = [name for name in make if adjoint or name != "adjoint.c"]
-    for name in files:
-        if name not in plan.traced:
-            plan.traced[name] = make[name]()
-    return {name: [_named(f"cj_{n}", f) for n, f in plan.traced[name].items()] for name in files}
-
-
-def _values(eq: Any, shown: ca.Function) -> dict[str, ca.Function]:
-    return {
-        "outputs": shown,
-        "dynamics": written.dynamics(eq),
-        "closure": written.closure(eq),
-        "place": written.retraction(eq),
-        "project_velocity": written.project_velocity(eq),
-        "displacement": local.displacement(eq),
-        "chart_step": local.chart_step(eq),
-        "chart_speed": local.chart_speed(eq),
-        "chart_rates": local.chart_rates(eq),
-        "start_speed": local.start_speed(eq),
-    }
-
-
-def _named(name: str, f: ca.Function) -> ca.Function:
-    if f.is_a("SXFunction"):
-        symbols = f.sx_in()
-        return ca.Function(name, symbols, [ca.densify(x) for x in f.call(symbols)])
-    symbols = f.mx_in()
-    return ca.Function(name, symbols, f.call(symbols, True, False))

@@ -15,7 +15,8 @@ import casadi as ca
 from ..model.joints import TYPES
 from ..model.split import split
 from ..model.start import start_coordinates
-from .plan import Plan, functions, wanted_speeds
+from .functions import functions
+from .plan import Plan, wanted_speeds
 
 TOKEN = "{00000000-0000-0000-0000-000000000000}"  # stands where the hash of the content will be
 CORE = ("core.h", "core.c", "calls.c", "assemble.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")

@@ -1,0 +1,59 @@
+"""The traced functions that an FMU is compiled from, file by file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+
+from ..model import equations as written
+from ..model import local, step
+from ..model.outputs import outputs
+from .plan import Plan
+
+
+def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
+    """File -> the traced functions that are written to it, all under names of ours."""
+    eq = plan.simulation.equations
+    everything = outputs(eq)[0]
+    shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [everything(eq.q, eq.v, eq.u, eq.p)[plan.rows]])
+    make = {
+        "step.c": lambda: {"step": step.runge_kutta(eq)},
+        "kernels.c": lambda: _values(eq, shown),
+        "derivatives.c": lambda: (
+            {"tangent": local.tangent(eq, shown)}
+            | ({"sigma_tangent": local.singular_tangent(eq)} if plan.rank else {})
+        ),
+        "adjoint.c": lambda: (
+            {"adjoint_kernel": local.adjoint(eq, shown)}
+            | ({"sigma_adjoint": local.singular_adjoint(eq)} if plan.rank else {})
+        ),
+    }
+    files = [name for name in make if adjoint or name != "adjoint.c"]
+    for name in files:
+        if name not in plan.traced:
+            plan.traced[name] = make[name]()
+    return {name: [_named(f"cj_{n}", f) for n, f in plan.traced[name].items()] for name in files}
+
+
+def _values(eq: Any, shown: ca.Function) -> dict[str, ca.Function]:
+    return {
+        "outputs": shown,
+        "dynamics": written.dynamics(eq),
+        "closure": written.closure(eq),
+        "place": written.retraction(eq),
+        "project_velocity": written.project_velocity(eq),
+        "displacement": local.displacement(eq),
+        "chart_step": local.chart_step(eq),
+        "chart_speed": local.chart_speed(eq),
+        "chart_rates": local.chart_rates(eq),
+        "start_speed": local.start_speed(eq),
+    }
+
+
+def _named(name: str, f: ca.Function) -> ca.Function:
+    if f.is_a("SXFunction"):
+        symbols = f.sx_in()
+        return ca.Function(name, symbols, [ca.densify(x) for x in f.call(symbols)])
+    symbols = f.mx_in()
+    return ca.Function(name, symbols, f.call(symbols, True, False))
