@@ -60,8 +60,8 @@ PRINTED: dict[str, dict[str, Any]] = {
 }
 ANGLES = ("q1", "q2", "q3")  # degrees
 LENGTHS = ("s01", "s03", "s32", "s12", "q4")
-# The columns with free coordinates must have begun from radians of so many decimals: with them the norm and the
-# last two digits of s12_y in the third column come out, with exact ones they do not. The second
+# The columns with free coordinates must have begun from radians of so many decimals: with them the norm and
+# the last two digits of s12_y in the third column come out, with exact ones they do not. The second
 # column leaves the angles alone, and began from exact ones.
 DECIMALS = 7
 
