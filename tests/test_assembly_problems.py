@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 
 import numpy as np
@@ -121,13 +120,11 @@ CONFLICTS = [
 
 @pytest.mark.parametrize("constraints, culprits", CONFLICTS)
 def test_an_unsolvable_problem_names_what_conflicts(constraints, culprits):
-    begin = time.perf_counter()
     with pytest.raises(AssemblyError, match="assembly 'bad' can't be solved") as failure:
         Problem("bad", (ARM,), constraints).solve()
     named = {name for name in constraints if f"'{name}'" in str(failure.value)}
     assert {name.rstrip("12") for name in named} == culprits, failure.value
     assert "\n" not in str(failure.value)
-    assert time.perf_counter() - begin < 20
 
 
 def test_a_single_impossible_constraint_is_named():

@@ -86,9 +86,7 @@ def test_silence_takes_torque_to_zero(client: Client) -> None:
         client.commands.publish(torques(7.0, 0.0, -7.0))
         client.spin(0.02)
     assert effort(client) == [7.0, 0.0, -7.0]
-    stopped = time.monotonic()
     client.until(lambda: effort(client) == [0.0, 0.0, 0.0], "zero torque", 20)
-    assert time.monotonic() - stopped < 5.0  # 0.2 s on an idle machine
     client.until(lambda: "commands have stopped" in client.diagnostics()["message"], "a warning", 20)
 
 
