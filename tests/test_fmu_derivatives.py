@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cutjoint.fmu import linear_model
 from cutjoint.fmu.linear import jacobian
-from cutjoint.model import Simulation
+from cutjoint.model import Simulation, list_examples
 from cutjoint.model.linear.linearize import linearize, speed_names, tangents
 from fmu_exchange import read, write
 from fmu_tools import exported, folder, get, initialize, instance, names, put, size
@@ -54,8 +54,10 @@ def move(name: str) -> tuple[Simulation, float]:
     return simulation, 0.05
 
 
-@pytest.mark.parametrize("fmi", [2, 3])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "fmi"),
+    [(n, fmi) for n in NAMES for fmi in (2, 3)] + [(n, 2) for n in sorted({*list_examples()} - {*NAMES})],
+)
 def test_linear_model_in_one_call_is_the_engines(name: str, fmi: int) -> None:
     simulation, time = move(name)
     path = fmu_of(name, fmi)
