@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from array import array
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -226,6 +228,7 @@ def test_a_jump_of_the_clock_does_not_disturb_it() -> None:
 def test_twenty_starts_and_stops_leave_nothing_behind() -> None:
     """Each is told to stop by a storm of signals, as a launch system and an impatient user send them."""
     domain = new_domain()
+    before = shared_ports(domain)
     for batch in range(5):
         processes = [node(domain, "double_pendulum", "--no-compile") for _ in range(4)]
         try:
@@ -244,3 +247,11 @@ def test_twenty_starts_and_stops_leave_nothing_behind() -> None:
             for process in processes:
                 process.__exit__()
         assert not [path for path in used if path.exists()]
+    assert shared_ports(domain) <= before
+
+
+def shared_ports(domain: int) -> set[str]:
+    """Names in shared memory of the ports of a ROS domain, by the numbers that DDS gives them."""
+    first = 7400 + 250 * domain
+    found = {path.name: re.search(r"fastrtps_port(\d+)", path.name) for path in Path("/dev/shm").iterdir()}
+    return {name for name, port in found.items() if port and first <= int(port[1]) < first + 250}
