@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import AssemblyError, SimulationError
 from .joints import TYPES
-from .start import start_speeds
+from .start import engine_speed, start_speeds
 
 if TYPE_CHECKING:
     from .simulation import Simulation
@@ -126,3 +126,25 @@ def assemble(simulation: Simulation, prescribed: Mapping[str, Any]) -> AssemblyR
     coordinates = {name: q[where].tolist() for name, where in simulation.tree.q.items()}
     change = float(np.abs(v - wanted_v).max(initial=0.0))
     return AssemblyReport(iterations, max(residuals.values(), default=0.0), residuals, coordinates, change)
+
+
+def consistent_speeds(simulation: Simulation, wanted: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The least speeds v that keep the loops closed, G v = 0, and give some joints of the tree theirs."""
+    tree, G = simulation.tree, simulation.closure()[1]
+    rows, values = [G], [np.zeros(len(G))]
+    for name, speed in wanted.items():
+        if name not in tree.v:
+            simulation.mechanism.joint(name)
+            raise SimulationError(f"joint '{name}' is cut and has no speed to prescribe; choose another")
+        where = tree.v[name]
+        if speed.size != where.stop - where.start or not np.isfinite(speed).all():
+            raise SimulationError(f"joint '{name}' takes {where.stop - where.start} finite speeds")
+        rows.append(np.eye(tree.nv)[where])
+        values.append(engine_speed(simulation.mechanism, tree, simulation.q, name, speed))
+    A, b = np.vstack(rows), np.concatenate(values)
+    v = np.linalg.lstsq(A, b, rcond=None)[0]
+    if np.abs(A @ v - b).max(initial=0.0) > 1e-8 * max(1.0, np.abs(b).max(initial=0.0)):
+        raise SimulationError(
+            f"the loops do not allow the speeds of {', '.join(wanted)} together; give fewer of them"
+        )
+    return v

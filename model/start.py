@@ -26,19 +26,23 @@ def start_coordinates(mechanism: Mechanism, tree: Tree) -> np.ndarray:
 
 
 def start_speeds(mechanism: Mechanism, tree: Tree, q: np.ndarray) -> np.ndarray:
-    """Wanted v: each tree joint's `speed`; a reversed ball's ω is turned as `kinematics.subspace` has it."""
+    """Wanted v: each tree joint's `speed`."""
     v = np.zeros(tree.nv)
     for name, where in tree.v.items():
-        joint = mechanism.joint(name)
-        if not joint.speed:
-            continue
-        v[where] = joint.speed
-        link = next(x for x in tree.links if x.joint == name)
-        ball = TYPES[joint.type].ball
-        if link.reverse and ball:
-            w, x, y, z = q[tree.q[name]][ball[0]]
-            spin = v[where][ball[1]]
-            v[where][ball[1]] = -Rotation.from_quat([x, y, z, w]).apply(spin)
+        speed = mechanism.joint(name).speed
+        if speed:
+            v[where] = engine_speed(mechanism, tree, q, name, np.array(speed, float))
+    return v
+
+
+def engine_speed(mechanism: Mechanism, tree: Tree, q: np.ndarray, name: str, speed: np.ndarray) -> np.ndarray:
+    """A tree joint's speeds as the engine counts them; `kinematics.subspace` turns a reversed ball's ω."""
+    v = speed.copy()
+    link = next(x for x in tree.links if x.joint == name)
+    ball = TYPES[mechanism.joint(name).type].ball
+    if link.reverse and ball:
+        w, x, y, z = q[tree.q[name]][ball[0]]
+        v[ball[1]] = -Rotation.from_quat([x, y, z, w]).apply(speed[ball[1]])
     return v
 
 

@@ -260,4 +260,27 @@ def test_command_at_a_moving_state(tmp_path, capsys):
     given["speeds"] = {"motor1": 0.3, "hinge1": 1.0, "motor2": 0.0, "motor3": 0.0, "hinge2": 0.0}
     state.write_text(json.dumps(given))
     assert main(["linearize", "stewart", "--at", str(state)]) == 2
-    assert "the loops do not allow the speeds of motor1, hinge1" in capsys.readouterr().err
+    assert "state.json': the loops do not allow the speeds of motor1, hinge1" in capsys.readouterr().err
+    for wrong, words in (
+        ({"speeds": {"ball2": [0, 0, 1]}}, "joint 'ball2' is cut and has no speed to prescribe"),
+        ({"speeds": {"motor1": [1, 2]}}, "joint 'motor1' takes 1 finite speeds"),
+        ({"coordinates": {"ball1": [1, 0]}}, "joint 'ball1' takes 4 finite coordinates"),
+        ({"inputs": {"motor1": [1, 2]}}, "state.json': input 'motor1' takes one number"),
+        ({"inputs": {"engine": 1}}, "has no input 'engine'"),
+    ):
+        state.write_text(json.dumps(wrong))
+        assert main(["linearize", "stewart", "--at", str(state)]) == 2
+        error = capsys.readouterr().err
+        assert words in error and "Traceback" not in error
+
+
+def test_given_speeds_are_counted_as_the_user_counts_them(tmp_path):
+    """A ball that the tree passes from child to parent: its speed comes back as it was given."""
+    body = Body("a", 1.0, (0.1, 0.0, 0.0), (1.0, 2.0, 2.5, 0.0, 0.0, 0.0))
+    ball = Joint("ball", "spherical", "a", "ground", start=(0.8, 0.6, 0.0, 0.0))
+    simulation = Simulation(Mechanism("reversed", (body,), (ball,)), compile=False)
+    assert simulation.tree.links[0].reverse
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({"speeds": {"ball": [1.0, -2.0, 3.0]}}))
+    take_pose(simulation, str(state))
+    assert simulation.outputs()["joint.ball.velocity"] == pytest.approx([1.0, -2.0, 3.0], abs=1e-12)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..assemble import consistent_speeds
 from ..describe.reader import load
 from ..errors import CutjointError
 from ..files import check_writable, picture_format
@@ -110,43 +110,24 @@ def take_pose(simulation: Simulation, path: str) -> None:
     except (ValueError, AttributeError, TypeError) as error:
         raise CutjointError(f"'{path}' is no pose: it wants JSON with a mapping 'coordinates'") from error
     tree, q = simulation.tree, simulation.state.q
-    for name, where in _places(simulation, coordinates, tree.q, path):
-        q[where] = coordinates[name]
+    for name, value in coordinates.items():
+        simulation.mechanism.joint(name)
+        if name in tree.q:  # those of cut joints follow
+            size = tree.q[name].stop - tree.q[name].start
+            if value.size != size or not np.isfinite(value).all():
+                raise CutjointError(f"'{path}': joint '{name}' takes {size} finite coordinates")
+            q[tree.q[name]] = value
     simulation.state = replace(simulation.state, q=q)
     simulation.assemble()
-    if speeds:
-        v = _speeds(simulation, dict(_places(simulation, speeds, tree.v, path)), speeds, path)
-        simulation.state = replace(simulation.state, v=v)
-    simulation.set_inputs({name: float(value[0]) for name, value in inputs.items()})
-
-
-def _places(
-    simulation: Simulation, values: dict[str, np.ndarray], where: Mapping[str, slice], path: str
-) -> Iterator[tuple[str, slice]]:
-    """Where the values of a joint belong, for joints of the tree; others follow from those."""
-    for name, value in values.items():
-        simulation.mechanism.joint(name)
-        if name in where:
-            size = where[name].stop - where[name].start
-            if value.size != size or not np.isfinite(value).all():
-                raise CutjointError(f"'{path}': joint '{name}' takes {size} finite numbers")
-            yield name, where[name]
-
-
-def _speeds(
-    simulation: Simulation, places: dict[str, slice], speeds: dict[str, np.ndarray], path: str
-) -> np.ndarray:
-    """The least speeds that keep the loops closed, G v = 0, and give these joints theirs."""
-    G = simulation.closure()[1]
-    rows = [np.eye(simulation.tree.nv)[where] for where in places.values()]
-    wanted = np.concatenate([np.zeros(len(G)), *(speeds[name] for name in places)])
-    A = np.vstack([G, *rows])
-    v = np.linalg.lstsq(A, wanted, rcond=None)[0]
-    if np.abs(A @ v - wanted).max() > 1e-8 * max(1.0, np.abs(wanted).max()):
-        raise CutjointError(
-            f"'{path}': the loops do not allow the speeds of {', '.join(places)} together; give fewer of them"
-        )
-    return v
+    for name, value in inputs.items():
+        if value.size != 1:
+            raise CutjointError(f"'{path}': input '{name}' takes one number")
+    try:
+        if speeds:
+            simulation.state = replace(simulation.state, v=consistent_speeds(simulation, speeds))
+        simulation.set_inputs({name: value.item() for name, value in inputs.items()})
+    except CutjointError as error:
+        raise CutjointError(f"'{path}': {error}") from error
 
 
 def motion(simulation: Simulation) -> str:
