@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..model.single_joints import JointValues
+from ..model.equations.single_joints import JointValues
 from .measure import Effort, rows, side_by_side
 from .subjects import Subject
 

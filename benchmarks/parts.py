@@ -14,9 +14,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..model import Simulation
-from ..model.description import GROUND, Frame
+from ..model.describe.mechanism import GROUND, Frame
+from ..model.equations.topology import Link
 from ..model.errors import CutjointError
-from ..model.topology import Link
 
 Pose: TypeAlias = tuple[np.ndarray, np.ndarray]  # x ↦ R x + p
 

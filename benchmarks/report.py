@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from ..model.commands.common import table
+from ..model.cli.common import table
 from .tasks import COMPILED, VIRTUAL
 
 Results = dict[str, Any]

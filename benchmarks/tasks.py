@@ -13,10 +13,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..model import Simulation, equations, step
-from ..model.compile import Kernel, find_compiler, kernel
-from ..model.linear import equations as linear_equations
+from ..model import Simulation
+from ..model.compile.kernel import Kernel, find_compiler, kernel
+from ..model.equations import terms as equations
+from ..model.linear import exact as linear_equations
 from ..model.linear.linearize import chart, fewest_operations, linear_kernel
+from ..model.manifold import step
 from .measure import Effort, Rows, Timing, rows, side_by_side
 from .subjects import Subject, chain
 

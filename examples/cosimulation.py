@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from cutjoint.fmu import export
-from cutjoint.model.draw.plot import save_figure
+from cutjoint.model.show.plot import save_figure
 
 STEP, DURATION = 1e-3, 2.0
 MOTORS = (1, 2, 3)

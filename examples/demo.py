@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 from ..model import CutjointError, Simulation, load
-from ..model.compile import find_compiler
-from ..model.draw.picture import draw
-from ..model.draw.plot import draw_plot
+from ..model.compile.kernel import find_compiler
 from ..model.files import write_atomically
-from ..model.linear.equilibrium import hold
 from ..model.linear.plot import draw_linear
-from ..model.trajectory import Trajectory
+from ..model.run.equilibrium import hold
+from ..model.run.trajectory import Trajectory
+from ..model.show.picture import draw
+from ..model.show.plot import draw_plot
 from .demo_page import page
 
 MECHANISM = "stewart"
@@ -225,7 +225,7 @@ class Demo:
             self.frames.append(self._frame())
 
     def _frame(self) -> dict[str, Any]:
-        from ..model.draw.shapes import points
+        from ..model.show.shapes import points
 
         poses = self.simulation.body_poses()
         held = points(self.mechanism)

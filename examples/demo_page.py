@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..model.draw.picture import COLOURS
-from ..model.draw.sketch import family
+from ..model.show.picture import COLOURS
+from ..model.show.sketch import family
 
 if TYPE_CHECKING:
     from .demo import Chapter

@@ -27,7 +27,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ..model import Simulation
-from ..model.single_joints import JointValues
+from ..model.equations.single_joints import JointValues
 
 RATE = 1000.0
 PATIENCE = 40.0  # seconds
@@ -36,7 +36,7 @@ PATIENCE = 40.0  # seconds
 def main(mechanism: str, steps: int) -> int:
     command = ["node", mechanism, "--mode", "lock_step", "--rate", str(RATE)]
     command += ["--param", "joint_state_rate=0"]
-    process = subprocess.Popen([sys.executable, "-m", "cutjoint.model.command", *command], stderr=sys.stderr)
+    process = subprocess.Popen([sys.executable, "-m", "cutjoint.model.cli.main", *command], stderr=sys.stderr)
     try:
         rclpy.init()
         node = rclpy.create_node("demo")

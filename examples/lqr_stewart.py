@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import solve_continuous_are
 
 from ..model import Simulation
-from ..model.linear.equilibrium import Equilibrium, hold
+from ..model.run.equilibrium import Equilibrium, hold
 
 STEP = 1e-3  # seconds between two samples of the controller
 LARGEST_ERROR = math.radians(3)  # an error and a torque that weigh the same

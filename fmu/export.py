@@ -8,14 +8,17 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ..model.describe.mechanism import Mechanism
 from ..model.describe.reader import load
-from ..model.description import Mechanism
 from ..model.errors import CutjointError
 from ..model.files import check_writable, write_atomically
-from . import build, describe2, describe3, page
-from .describe import identifier
+from . import c_compile as build
+from . import documentation as page
+from . import xml_fmi2 as describe2
+from . import xml_fmi3 as describe3
+from .c_sources import TOKEN, sources, units_to_compile
 from .plan import Plan, plan
-from .source import TOKEN, sources, units_to_compile
+from .xml_common import identifier
 
 RUNTIMES = ("native", "python")
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import casadi as ca
 
-from ..model import equations as written
-from ..model import local, step
-from ..model.outputs import outputs
+from ..model.equations import terms as written
+from ..model.equations.outputs import outputs
+from ..model.manifold import lift as local
+from ..model.manifold import step
 from .plan import Plan
 
 

@@ -16,12 +16,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..model.commands.common import check_name
+from ..model.cli.common import check_name
 from ..model.describe import parameters
-from ..model.description import Mechanism
+from ..model.describe.mechanism import Mechanism
+from ..model.equations.outputs import outputs
 from ..model.errors import CutjointError
-from ..model.joints import TYPES
-from ..model.outputs import outputs
+from ..model.joints.types import TYPES
 from ..model.simulation import Simulation
 
 # Fields of a description that change which poses are closed: to be set before initialization ends.

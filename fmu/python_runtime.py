@@ -13,11 +13,12 @@ from pathlib import Path
 
 from ..model.describe.writer import write as to_yaml
 from ..model.errors import CutjointError
-from . import describe2, page
-from .describe import identifier
+from . import documentation as page
+from . import xml_fmi2 as describe2
+from .c_sources import TOKEN
 from .export import content_token, write_zip
 from .plan import Plan
-from .source import TOKEN
+from .xml_common import identifier
 
 MODULE = '''"""Written by cutjoint: this FMU's own module, of a name that no other FMU has."""
 

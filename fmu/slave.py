@@ -20,12 +20,12 @@ from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
 from scipy.linalg import qr
 
-from ..model import local
-from ..model.compile import Kernel, kernel
+from ..model.compile.kernel import Kernel, kernel
 from ..model.describe import parameters
 from ..model.describe.reader import load
+from ..model.equations.outputs import outputs
 from ..model.errors import CutjointError, SimulationError
-from ..model.outputs import outputs
+from ..model.manifold import lift as local
 from ..model.simulation import Simulation, State
 from .plan import Plan, plan
 

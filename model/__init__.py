@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .describe.mechanism import Body, Frame, Joint, Load, Mechanism, Motor, Strut
     from .describe.reader import list_examples, load
     from .describe.writer import save
-    from .description import Body, Frame, Joint, Load, Mechanism, Motor, Strut
     from .errors import AssemblyError, CutjointError, DescriptionError, SimulationError
+    from .run.trajectory import Trajectory
     from .simulation import Simulation, State
-    from .trajectory import Trajectory
 
 __all__ = [
     "AssemblyError",
@@ -34,11 +34,11 @@ __all__ = [
 # Where each name lives. It is imported when first asked for: CasADi takes half a second,
 # and `cutjoint --help` should not wait for it.
 _HOMES = {
-    "description": ("Body", "Frame", "Joint", "Load", "Mechanism", "Motor", "Strut"),
+    "describe.mechanism": ("Body", "Frame", "Joint", "Load", "Mechanism", "Motor", "Strut"),
     "errors": ("AssemblyError", "CutjointError", "DescriptionError", "SimulationError"),
     "describe.reader": ("list_examples", "load"),
     "simulation": ("Simulation", "State"),
-    "trajectory": ("Trajectory",),
+    "run.trajectory": ("Trajectory",),
     "describe.writer": ("save",),
 }
 

@@ -10,23 +10,26 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from . import equations as written
-from . import inverse, mobility, places, step
-from .assemble import AssemblyReport, assemble
-from .compile import Kernel, kernel
+from .compile.kernel import Kernel, kernel
 from .describe.check import check as sensible
+from .describe.mechanism import Mechanism
 from .describe.reader import load
-from .description import Mechanism
-from .equations import Equations, equations
+from .equations import terms as written
+from .equations.outputs import Variable, outputs, pick
+from .equations.terms import Equations, equations
 from .errors import SimulationError
-from .events import Event
-from .formulations import Method, advance, check
-from .formulations.variable import LocalSolver
-from .integrate import Underlying, fixed_step, variable_step
 from .linear.linearize import LinearModel, linearize
-from .outputs import Variable, outputs, pick
-from .start import parameters_vector, start_coordinates
-from .trajectory import Trajectory
+from .manifold import rank as mobility
+from .manifold import step
+from .manifold.assemble import AssemblyReport, assemble
+from .manifold.start_pose import parameters_vector, start_coordinates
+from .papers.methods import Method, advance, check
+from .papers.methods.variable import LocalSolver
+from .run import inverse
+from .run.events import Event
+from .run.integrate import Underlying, fixed_step, variable_step
+from .run.trajectory import Trajectory
+from .show import body_places as places
 
 TRACED = {"runge_kutta": step.MOST_SUBSTEPS, "single": 1}  # steppers that are compiled whole
 METHODS = ("fixed", "variable", "local")
@@ -286,7 +289,7 @@ class Simulation:
         return mobility.report(self)
 
     def inverse_dynamics(self, acceleration: Mapping[str, Any] | Iterable[float] | None = None) -> np.ndarray:
-        """Inputs that give the wanted accelerations at the present state; see `inverse.py`."""
+        """Inputs that give the wanted accelerations at the present state; see `run/inverse.py`."""
         return inverse.inputs_for(self, acceleration)
 
     def linearize(self, inputs: Any = None, outputs: Any = None, states: Any = None) -> LinearModel:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
 from ..model import Mechanism, Simulation
-from .commands import Refused
+from .motor_commands import Refused
 
 
 class Point(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..model import load
-from ..model.urdf import urdf
+from ..model.robots.write_urdf import urdf
 from .settings import BY_NAME
 
 # Launch arguments that are parameters of the node under the same name.

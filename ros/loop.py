@@ -17,9 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..model import CutjointError, Simulation
-from ..model.single_joints import JointValues
-from .commands import Commands
+from ..model.equations.single_joints import JointValues
 from .follow import Follower
+from .motor_commands import Commands
 from .pace import Pace
 from .settings import FAST, LOCK_STEP, PAUSED, REAL_TIME, Settings
 from .udp import UdpLink

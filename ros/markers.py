@@ -10,9 +10,9 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from ..model import Simulation
-from ..model.description import GROUND
-from ..model.draw.shapes import points, radius, shapes
-from ..model.urdf import COLOURS
+from ..model.describe.mechanism import GROUND
+from ..model.robots.write_urdf import COLOURS
+from ..model.show.shapes import points, radius, shapes
 
 
 class Markers:

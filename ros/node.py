@@ -22,11 +22,11 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from ..model import CutjointError, Simulation
-from ..model.urdf import urdf
-from .commands import Refused
+from ..model.robots.write_urdf import urdf
 from .follow import Follower, Point
 from .loop import Loop
 from .markers import Markers
+from .motor_commands import Refused
 from .report import Health
 from .settings import BY_NAME, LOCK_STEP, PAUSED, REAL_TIME, SETTINGS, Settings
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model import mobility
+from ..model.manifold import rank as mobility
 from .loop import Loop
 from .settings import REAL_TIME
 

@@ -9,8 +9,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from cutjoint.fmu.c_sources import units_to_compile
 from cutjoint.fmu.export import export
-from cutjoint.fmu.source import units_to_compile
 from fmu_tools import HOST, SOME, host_words
 
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", "-std=gnu11", "-fPIC")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cutjoint.fmu import build
+from cutjoint.fmu import c_compile as build
 from cutjoint.fmu.export import contents, write_zip
 from cutjoint.fmu.plan import Plan, plan
 from cutjoint.model import CutjointError, Simulation, load

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from cutjoint.model.description import GROUND, Body, Frame, Joint, Load, Mechanism, Motor, Strut
-from cutjoint.model.joints import TYPES
+from cutjoint.model.describe.mechanism import GROUND, Body, Frame, Joint, Load, Mechanism, Motor, Strut
+from cutjoint.model.joints.types import TYPES
 from scipy.spatial.transform import Rotation
 
 MOVING = [name for name, kind in TYPES.items() if kind.moves]

@@ -102,7 +102,7 @@ def eventually(check: Callable[[], None], attempts: int = 5) -> None:
 
 def node(domain: int, *arguments: str) -> Process:
     """`cutjoint node ...` with the interpreter that runs the tests."""
-    return Process([sys.executable, "-m", "cutjoint.model.command", "node", *arguments], domain)
+    return Process([sys.executable, "-m", "cutjoint.model.cli.main", "node", *arguments], domain)
 
 
 class Client:

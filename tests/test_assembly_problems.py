@@ -21,7 +21,7 @@ from cutjoint.model.cartesian import (
     read_problem,
 )
 from cutjoint.model.cartesian.newton import newton
-from cutjoint.model.command import main
+from cutjoint.model.cli.main import main
 from cutjoint.model.errors import AssemblyError, DescriptionError
 
 X, Y, Z, O = (1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0), (0.0, 0, 0)  # noqa: E741

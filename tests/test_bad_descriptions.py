@@ -13,7 +13,7 @@ import pytest
 from cutjoint.model import Body, DescriptionError, Frame, Joint, Load, Mechanism, Motor, Strut, load
 from cutjoint.model.describe.check import check
 from cutjoint.model.describe.reader import read
-from cutjoint.model.joints import TYPES
+from cutjoint.model.joints.types import TYPES
 
 # A pendulum with everything a description can have; each case below spoils one line of it.
 GOOD = """\

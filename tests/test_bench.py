@@ -16,7 +16,7 @@ from cutjoint.benchmarks.parts import parts
 from cutjoint.benchmarks.report import describe, targets
 from cutjoint.benchmarks.subjects import chain, subject
 from cutjoint.model import Simulation
-from cutjoint.model.command import main
+from cutjoint.model.cli.main import main
 
 # Peers whose loops are rigid must agree; MuJoCo's are springs, and give way by this much.
 CLOSE = {

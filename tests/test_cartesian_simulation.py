@@ -10,8 +10,8 @@ import pytest
 from cutjoint.model import Simulation, load
 from cutjoint.model.cartesian import CartesianSimulation, Lock, Marker, laws
 from cutjoint.model.cartesian.lock import marker
+from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.describe.reader import read
-from cutjoint.model.description import Body, Frame, Joint, Mechanism
 from cutjoint.model.errors import AssemblyError, DescriptionError, SimulationError
 from cutjoint.model.simulation import State
 from random_mechanisms import random_loop, random_tree

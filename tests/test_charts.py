@@ -8,10 +8,10 @@ import mechanisms
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, SimulationError
-from cutjoint.model.formulations import charts, traced
-from cutjoint.model.formulations.local_form import LocalForm
-from cutjoint.model.formulations.method import Method
-from cutjoint.model.formulations.variable import LocalSolver
+from cutjoint.model.papers.methods import charts, traced
+from cutjoint.model.papers.methods.local_form import LocalForm
+from cutjoint.model.papers.methods.method import Method
+from cutjoint.model.papers.methods.variable import LocalSolver
 from random_mechanisms import random_loop
 
 AUTOMATIC = [kind for kind in charts.KINDS if kind != "chosen"]

@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
-from cutjoint.model import command
-from cutjoint.model.commands import list as command_list
+from cutjoint.model.cli import list as command_list
+from cutjoint.model.cli import main as command
 from cutjoint.model.errors import AssemblyError, DescriptionError, SimulationError
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
-RUN = [sys.executable, "-m", "cutjoint.model.command"]
+RUN = [sys.executable, "-m", "cutjoint.model.cli.main"]
 FOURBAR = """
 bodies:
   crank: {mass: 1, com: [0, 0, 0.1], inertia: [0.01, 0.01, 0.001]}
@@ -68,7 +68,7 @@ def test_each_subcommand_explains_itself_with_an_example(name: str, capsys: Capt
 
 
 def test_help_does_not_wait_for_the_engine() -> None:
-    code = "import sys, cutjoint.model.command as c; c.main(['--help']); sys.exit('casadi' in sys.modules)"
+    code = "import sys, cutjoint.model.cli.main as c; c.main(['--help']); sys.exit('casadi' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
 

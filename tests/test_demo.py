@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from browser import Browser
 from cutjoint.examples import demo
-from cutjoint.model import compile as compiling
+from cutjoint.model.compile import kernel as compiling
 
 Capture = pytest.CaptureFixture[str]
 

@@ -35,7 +35,7 @@ from cutjoint.model.describe.fields import PER_SPEED
 from cutjoint.model.describe.reader import read
 from cutjoint.model.describe.units import quantity
 from cutjoint.model.describe.writer import write
-from cutjoint.model.joints import TYPES
+from cutjoint.model.joints.types import TYPES
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 MOBILITY = {

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cutjoint.fmu import command as fmu_command
-from cutjoint.model import command, load
+from cutjoint.fmu import cli as fmu_command
+from cutjoint.model import load
+from cutjoint.model.cli import main as command
 from cutjoint.model.papers import STUDIES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,7 +97,7 @@ def run_server(words: list[str]) -> None:
     }
     with out.open("w") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "cutjoint.model.command", *words],
+            [sys.executable, "-m", "cutjoint.model.cli.main", *words],
             stdout=file,
             stderr=subprocess.STDOUT,
             env=environment,

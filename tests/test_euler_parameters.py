@@ -8,10 +8,10 @@ import pytest
 from cutjoint.model.cartesian import Angle, Coincident, Distance, Dot1, Dot2, Part, Problem, euler
 from cutjoint.model.cartesian.constraints import exact, pose, virtual_rotation
 from cutjoint.model.cartesian.relative import Chain, jacobian
-from cutjoint.model.description import Body, Frame, Joint, Mechanism
-from cutjoint.model.equations import closure, equations
-from cutjoint.model.kinematics import position_rates
-from cutjoint.model.topology import span
+from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
+from cutjoint.model.equations.kinematics import position_rates
+from cutjoint.model.equations.terms import closure, equations
+from cutjoint.model.equations.topology import span
 from random_mechanisms import Maker, random_tree
 
 RANDOM = np.random.default_rng(3)

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.fmu import build, export
-from cutjoint.fmu.describe import identifier
-from cutjoint.fmu.describe2 import description
-from cutjoint.fmu.source import quoted
+from cutjoint.fmu import c_compile as build
+from cutjoint.fmu import export
+from cutjoint.fmu.c_sources import quoted
+from cutjoint.fmu.xml_common import identifier
+from cutjoint.fmu.xml_fmi2 import description
 from cutjoint.model import CutjointError, Simulation, load
-from cutjoint.model.command import main
+from cutjoint.model.cli.main import main
 from fmpy.validation import validate_fmu
 from fmu_tools import exported, folder, get, initialize, instance, planned
 from scipy.linalg import qr
@@ -103,7 +104,7 @@ def test_names_never_reach_c_or_paths_unescaped() -> None:
 def test_numeric_routines_are_scipys(tmp_path: Path) -> None:
     """Pivoted QR and the singular value, the two routines that are written in C by hand."""
     for name in ("core.h", "numeric.c"):
-        shutil.copy(Path(build.__file__).parent / name, tmp_path)
+        shutil.copy(Path(build.__file__).parent / "c" / name, tmp_path)
     sizes = [f"N{x}" for x in ("Q", "V", "U", "P", "M", "F", "Y", "LINEAR")]
     sizes += [f"SIZE_{x}" for x in ("ARG", "RES", "IW", "W")]
     (tmp_path / "sizes.h").write_text("".join(f"#define {n} 1\n" for n in sizes))

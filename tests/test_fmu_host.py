@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 from cutjoint.fmu.export import export
-from cutjoint.model import Simulation, step
-from cutjoint.model.compile import build, find_compiler
+from cutjoint.model import Simulation
+from cutjoint.model.compile.kernel import build, find_compiler
+from cutjoint.model.manifold import step
 from fmpy import extract
 from fmu_tools import SOME, exported, folder, host, host_words, run_host
 

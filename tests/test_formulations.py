@@ -6,7 +6,7 @@ import mechanisms
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, SimulationError
-from cutjoint.model.formulations.method import Method
+from cutjoint.model.papers.methods.method import Method
 from test_charts import AUTOMATIC, moving
 
 WAYS = [("multipliers", "partition"), ("svd", "partition"), *(("null_space", kind) for kind in AUTOMATIC)]

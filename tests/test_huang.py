@@ -9,8 +9,8 @@ import mechanisms
 import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Motor, Simulation, SimulationError, load
-from cutjoint.model.formulations.huang import Taylor
 from cutjoint.model.papers.huang_pendulum import planar_determinant, smallest, solid
+from cutjoint.model.papers.methods.huang import Taylor
 
 
 def slider() -> Mechanism:

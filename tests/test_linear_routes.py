@@ -13,15 +13,15 @@ import casadi as ca
 import numpy as np
 import pytest
 import scipy.linalg
-from cutjoint.model.compile import kernel
-from cutjoint.model.equations import closure, dynamics, equations, project_position, retraction
-from cutjoint.model.kinematics import motion, position_rates
+from cutjoint.model.compile.kernel import kernel
+from cutjoint.model.equations.kinematics import motion, position_rates
+from cutjoint.model.equations.loops import jacobian, loops
+from cutjoint.model.equations.terms import closure, dynamics, equations, project_position, retraction
 from cutjoint.model.linear.derivatives_closed import basis, loop_rows, partial_jacobian, recursive_linear
-from cutjoint.model.linear.equations import linear, tangent_map
-from cutjoint.model.loops import jacobian, loops
-from cutjoint.model.mobility import rank
+from cutjoint.model.linear.exact import linear, tangent_map
+from cutjoint.model.manifold.rank import rank
+from cutjoint.model.manifold.start_pose import start_coordinates
 from cutjoint.model.papers import spencer_linear
-from cutjoint.model.start import start_coordinates
 from random_mechanisms import random_loop
 
 BATCHES, SIZE = 20, 10  # random mechanisms in all: 200

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import scipy.linalg
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, SimulationError, Strut, load
-from cutjoint.model.command import main
-from cutjoint.model.commands.linearize import take_pose
+from cutjoint.model.cli.linearize import take_pose
+from cutjoint.model.cli.main import main
 from cutjoint.model.linear.discrete import discretize
-from cutjoint.model.linear.equilibrium import hold, settle
 from cutjoint.model.linear.linearize import parameter_model, underlying
+from cutjoint.model.run.equilibrium import hold, settle
 from mechanisms import SINGULAR, five_bar
 
 EDGE = Frame((0.0, 0.0, 0.0), (np.sqrt(0.5), -np.sqrt(0.5), 0.0, 0.0))  # z along y: swings in the x-z plane

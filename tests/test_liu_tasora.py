@@ -8,7 +8,7 @@ from argparse import Namespace
 import numpy as np
 import pytest
 from cutjoint.model.cartesian.constraints import exact, virtual_rotation
-from cutjoint.model.command import main
+from cutjoint.model.cli.main import main
 from cutjoint.model.papers import liu_example1, liu_table2
 from cutjoint.model.papers.liu import example
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, local
-from cutjoint.model.equations import dynamics, retraction
-from cutjoint.model.outputs import outputs
+from cutjoint.model import Simulation
+from cutjoint.model.equations.outputs import outputs
+from cutjoint.model.equations.terms import dynamics, retraction
+from cutjoint.model.manifold import lift as local
 from random_mechanisms import random_loop, random_tree
 from scipy.linalg import qr
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cutjoint.model.cartesian import Lock, Marker, laws, lock
 from cutjoint.model.cartesian.drives import driven_lock
-from cutjoint.model.description import Joint
+from cutjoint.model.describe.mechanism import Joint
 from cutjoint.model.errors import DescriptionError, SimulationError
 from cutjoint.model.papers.tasora_joints import feasible, rank_of
 

@@ -9,7 +9,7 @@ import pytest
 from cutjoint.examples import lqr_stewart
 from cutjoint.examples.lqr_stewart import gain, main, run
 from cutjoint.model import Simulation
-from cutjoint.model.linear.equilibrium import hold
+from cutjoint.model.run.equilibrium import hold
 
 
 @pytest.fixture(scope="module")

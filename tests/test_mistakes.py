@@ -11,13 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
-from cutjoint.fmu import build
-from cutjoint.model import command
-from cutjoint.model.commands import reproduce as command_reproduce
+from cutjoint.fmu import c_compile as build
+from cutjoint.model.cli import main as command
+from cutjoint.model.cli import reproduce as command_reproduce
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
-RUN = [sys.executable, "-m", "cutjoint.model.command"]
+RUN = [sys.executable, "-m", "cutjoint.model.cli.main"]
 
 
 def fails(capsys: Capture, *words: str, code: int = command.USAGE) -> str:

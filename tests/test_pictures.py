@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, list_examples, load
-from cutjoint.model.draw.picture import MARKERS, draw, save_picture
-from cutjoint.model.draw.plot import draw_plot, group
-from cutjoint.model.draw.sketch import body_points, choose_view, family, joint_frame
-from cutjoint.model.joints import TYPES
+from cutjoint.model.joints.types import TYPES
+from cutjoint.model.show.picture import MARKERS, draw, save_picture
+from cutjoint.model.show.plot import draw_plot, group
+from cutjoint.model.show.sketch import body_points, choose_view, family, joint_frame
 
 
 def test_every_joint_type_has_a_marker() -> None:

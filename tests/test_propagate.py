@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, load
-from cutjoint.model.command import main
+from cutjoint.model.cli.main import main
 from cutjoint.model.describe.reader import read
 from cutjoint.model.describe.writer import write
 from cutjoint.model.design.derivatives import (
@@ -30,11 +30,11 @@ from cutjoint.model.design.derivatives import (
 )
 from cutjoint.model.design.propagate import NotAbsorbed, propagate, stretch
 from cutjoint.model.design.variables import Design
+from cutjoint.model.equations.kinematics import motion, position_rates
+from cutjoint.model.equations.loops import jacobian, loops, residual, velocity_terms
 from cutjoint.model.errors import AssemblyError, CutjointError
-from cutjoint.model.joints import TYPES
-from cutjoint.model.kinematics import motion, position_rates
-from cutjoint.model.loops import jacobian, loops, residual, velocity_terms
-from cutjoint.model.primitives import Together
+from cutjoint.model.joints.rows import Together
+from cutjoint.model.joints.types import TYPES
 from random_mechanisms import Maker, random_loop, random_tree
 
 COMPOSITE = ("revolute-spherical", "spherical-translational", "translational-distance", "distance")

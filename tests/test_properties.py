@@ -10,13 +10,13 @@ import casadi as ca
 import numpy as np
 import pytest
 from cutjoint.model import Simulation
-from cutjoint.model import compile as compiler
-from cutjoint.model.dynamics import articulated_body, mass_matrix, newton_euler
-from cutjoint.model.equations import dynamics, equations, terms
-from cutjoint.model.kinematics import body_jacobian, motion, poses, position_rates
-from cutjoint.model.loops import jacobian, loops, residual
-from cutjoint.model.outputs import energies
-from cutjoint.model.start import start_coordinates
+from cutjoint.model.compile import kernel as compiler
+from cutjoint.model.equations.dynamics import articulated_body, mass_matrix, newton_euler
+from cutjoint.model.equations.kinematics import body_jacobian, motion, poses, position_rates
+from cutjoint.model.equations.loops import jacobian, loops, residual
+from cutjoint.model.equations.outputs import energies
+from cutjoint.model.equations.terms import dynamics, equations, terms
+from cutjoint.model.manifold.start_pose import start_coordinates
 from random_mechanisms import body_matrices, random_loop, random_tree
 
 TREES = range(100)

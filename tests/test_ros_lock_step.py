@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from cutjoint.model import Simulation
-from cutjoint.model.single_joints import JointValues
-from cutjoint.model.urdf import urdf
+from cutjoint.model.equations.single_joints import JointValues
+from cutjoint.model.robots.write_urdf import urdf
 from ros_client import Client, JointState, Process, new_domain, node
 from std_msgs.msg import Float64MultiArray, String
 

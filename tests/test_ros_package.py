@@ -69,7 +69,7 @@ def test_colcon_builds_it_and_the_installed_node_runs(tmp_path: Path) -> None:
     installed = {p.name for p in (prefix / "share" / "cutjoint" / "launch").iterdir()}
     assert installed == {p.name for p in LAUNCH}
     # Run what was installed, not the sources: only the sourced environment finds it.
-    check = "import cutjoint.ros.command as c; print(c.__file__)"
+    check = "import cutjoint.ros.cli as c; print(c.__file__)"
     script = f". install/setup.sh && python3 -c '{check}' && {prefix}/lib/cutjoint/node stewart --urdf"
     ran = subprocess.run(
         ["sh", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from cutjoint.model import CutjointError, Simulation
-from cutjoint.model.command import main
-from cutjoint.ros.commands import Commands, Refused
+from cutjoint.model.cli.main import main
 from cutjoint.ros.follow import Follower, Point
 from cutjoint.ros.jitter import Jitter
 from cutjoint.ros.loop import Loop
+from cutjoint.ros.motor_commands import Commands, Refused
 from cutjoint.ros.pace import FORGIVEN, Pace
 from cutjoint.ros.settings import SETTINGS, Settings
 from cutjoint.ros.udp import COMMAND, STATE, WRAP, Counts, Packet, Sequence32, UdpLink, pack, unpack

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, load
+from cutjoint.model.describe.mechanism import Mechanism
 from cutjoint.model.describe.parameters import default_vector, lookup, replace_value
-from cutjoint.model.description import Mechanism
 from cutjoint.model.design.eigenvalue_sensitivity import eigenvalue_sensitivities
 from cutjoint.model.design.sensitivity import motion_sensitivities, sensitivities
 from cutjoint.model.errors import SimulationError
-from cutjoint.model.linear.equilibrium import settle
 from cutjoint.model.linear.linearize import linearize
+from cutjoint.model.run.equilibrium import settle
 from random_mechanisms import random_loop
 
 

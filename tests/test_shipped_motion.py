@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, SimulationError, list_examples
-from cutjoint.model.command import main
+from cutjoint.model.cli.main import main
 
 
 def crossing(trajectory, name):

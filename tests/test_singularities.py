@@ -12,8 +12,9 @@ from pathlib import Path
 import mechanisms
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, State, step
-from cutjoint.model.compile import kernel
+from cutjoint.model import Simulation, State
+from cutjoint.model.compile.kernel import kernel
+from cutjoint.model.manifold import step
 from cutjoint.model.papers import spencer_fivebar
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from cutjoint.model.compile import find_compiler, kernel
-from cutjoint.model.split import split
+from cutjoint.model.compile.c_pieces import split
+from cutjoint.model.compile.kernel import find_compiler, kernel
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
 
@@ -41,7 +41,7 @@ def test_pieces_compute_what_the_virtual_machine_computes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
-    monkeypatch.setattr("cutjoint.model.compile.split", lambda code: split(code, 40))
+    monkeypatch.setattr("cutjoint.model.compile.kernel.split", lambda code: split(code, 40))
     function = long_function(1500)
     whole, pieces = kernel(function, False), kernel(function, True)
     assert pieces.compiled
@@ -57,7 +57,7 @@ def test_arguments_left_out_are_zero_and_results_left_out_are_not_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
-    monkeypatch.setattr("cutjoint.model.compile.split", lambda code: split(code, 40))
+    monkeypatch.setattr("cutjoint.model.compile.kernel.split", lambda code: split(code, 40))
     function = long_function(500)
     x, A = np.array([0.3, -0.7, 1.1, 0.2]), np.zeros((3, 4), order="F")
     buffer, evaluate = kernel(function, True).function.buffer()

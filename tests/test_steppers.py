@@ -8,7 +8,7 @@ import mechanisms
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, SimulationError
-from cutjoint.model.events import Event
+from cutjoint.model.run.events import Event
 
 
 def end_of(stepper: str, h: float) -> np.ndarray:

@@ -14,11 +14,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from browser import Browser
-from cutjoint.model import Simulation, command, list_examples
-from cutjoint.model.commands.view import find_port
-from cutjoint.model.draw.view import FRAME, TimeLine, Viewer, _round_up
-from cutjoint.model.draw.view_scene import swollen
+from cutjoint.model import Simulation, list_examples
+from cutjoint.model.cli import main as command
+from cutjoint.model.cli.view import find_port
 from cutjoint.model.errors import CutjointError
+from cutjoint.model.show.view import FRAME, TimeLine, Viewer, _round_up
+from cutjoint.model.show.view_scene import swollen
 
 Capture = pytest.CaptureFixture[str]
 TORQUE = 10.0

@@ -8,7 +8,7 @@ It says what its residual is and how that changes with each r and v; the Jacobia
 
 whatever the primitive. Eqs. 19 and 20 are these sums written out; where 19g, 19k and 20 print
 s_j^P' the point is Q's, s_j^Q'. All vectors are given in body axes; angles and distances
-in radians and metres. The engine's cut joints (`primitives.py`) hold the same dot-1, dot-2 and
+in radians and metres. The engine's cut joints (`joints/rows.py`) hold the same dot-1, dot-2 and
 distance rows for velocities (ω, ṙ) of unit frames; here the coordinates are (r, p), p free.
 """
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..description import Joint
+from ..describe.mechanism import Joint
+from ..equations.kinematics import ROTATIONS, SLIDES
 from ..errors import DescriptionError
-from ..joints import TYPES
-from ..kinematics import ROTATIONS, SLIDES
+from ..joints.types import TYPES
 from . import euler
 from .laws import IDENTITY, ORIGIN, Jet, Law, plus, times, turn, turned, unit
 from .lock import ALL, Lock, Marker, Moved, marker

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from ..description import Frame
+from ..describe.mechanism import Frame
+from ..equations.spatial import conjugate, product, rotation
 from ..errors import DescriptionError
-from ..spatial import conjugate, product, rotation
 from .laws import Jet, Law, constant, unit
 
 Array = np.ndarray

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..description import GROUND
+from ..describe.mechanism import GROUND
 from ..errors import AssemblyError, DescriptionError
 from .conflict import conflict, search
 from .constraints import Constraint, Pose, Side, exact, pose

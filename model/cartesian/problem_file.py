@@ -22,8 +22,8 @@ from typing import Any
 from ..describe.entries import Entries
 from ..describe.flaws import Flaw, known_body, nearest
 from ..describe.located import built, text_of
+from ..describe.mechanism import GROUND
 from ..describe.units import kind
-from ..description import GROUND
 from .constraints import Angle, Coincident, Constraint, Distance, Dot1, Dot2
 from .problem import Part, Problem
 

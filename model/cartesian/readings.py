@@ -1,4 +1,4 @@
-"""What can be read from a Cartesian simulation, under the engine's names (`outputs.py`)."""
+"""What can be read from a Cartesian simulation, under the engine's names (`equations/outputs.py`)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import casadi as ca
 
-from ..description import GROUND, Mechanism
-from ..equations import Equations, Forces
-from ..forces import cut_coordinates, cut_wrenches
-from ..joints import TYPES
-from ..loops import Loop
-from ..spatial import rotation
+from ..describe.mechanism import GROUND, Mechanism
+from ..equations.forces import cut_coordinates, cut_wrenches
+from ..equations.loops import Loop
+from ..equations.spatial import rotation
+from ..equations.terms import Equations, Forces
+from ..joints.types import TYPES
 from .lock import local_matrix
 from .rows import Rows
 

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..description import GROUND, Frame, Mechanism
-from ..joints import TYPES
-from ..kinematics import ROTATIONS, SLIDES
-from ..topology import Tree, span
+from ..describe.mechanism import GROUND, Frame, Mechanism
+from ..equations.kinematics import ROTATIONS, SLIDES
+from ..equations.topology import Tree, span
+from ..joints.types import TYPES
 from . import euler
 from .constraints import Constraint, Pose, Vector, pose, relative
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import casadi as ca
 
-from ..description import GROUND, Joint
-from ..equations import Forces
+from ..describe.mechanism import GROUND, Joint
+from ..equations.spatial import rotation
+from ..equations.terms import Forces
 from ..errors import DescriptionError
-from ..joints import TYPES
-from ..spatial import rotation
+from ..joints.types import TYPES
 from .lock import ALL, Lock, Marker, Moved
 from .lock import function as lock_function
 

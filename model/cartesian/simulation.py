@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.integrate import DOP853
 
-from ..compile import kernel
+from ..compile.kernel import kernel
+from ..describe.mechanism import Mechanism
 from ..describe.reader import load
-from ..description import Mechanism
 from ..errors import AssemblyError, SimulationError
+from ..run.trajectory import Trajectory
 from ..simulation import Simulation
-from ..trajectory import Trajectory
 from .augmented import augmented, multipliers
 from .drives import Laws
 from .laws import Law

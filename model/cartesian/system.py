@@ -19,13 +19,13 @@ from typing import Any
 
 import casadi as ca
 
-from ..description import GROUND, Joint, Mechanism
-from ..dynamics import joint_wrenches, mass_matrix, onto_joints
-from ..equations import Equations, Forces
-from ..forces import applied, cut_speeds
-from ..kinematics import Model, motion
-from ..loops import Loop, jacobian, loops, velocity_terms
-from ..topology import span
+from ..describe.mechanism import GROUND, Joint, Mechanism
+from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
+from ..equations.forces import applied, cut_speeds
+from ..equations.kinematics import Model, motion
+from ..equations.loops import Loop, jacobian, loops, velocity_terms
+from ..equations.terms import Equations, Forces
+from ..equations.topology import span
 from .drives import LOCKED, Laws, driven_lock, joint_lock
 from .lock import Lock, Marker, Moved, local_matrix
 from .readings import bodies, joints, reactions

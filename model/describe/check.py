@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..description import GROUND, Body, Joint, Load, Mechanism, Motor, Strut
-from ..joints import TYPES
+from ..joints.types import TYPES
 from . import parameters
 from .check_joint import check_joint
 from .flaws import Flaw, known_body, nearest, not_negative, plain_number, plain_vector
+from .mechanism import GROUND, Body, Joint, Load, Mechanism, Motor, Strut
 from .units import kind
 from .yaml_text import Place
 

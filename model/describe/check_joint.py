@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..description import Frame, Joint
-from ..joints import TYPES, JointType
+from ..joints.types import TYPES, JointType
 from .fields import PER_SPEED
 from .flaws import Flaw, known_body, nearest, not_negative, plain_number, plain_vector
+from .mechanism import Frame, Joint
 from .units import kind
 from .yaml_text import Place
 

@@ -5,7 +5,7 @@ Units are spelt as FMI does: `.` multiplies, a digit is a power, `1` is no unit.
 
 from __future__ import annotations
 
-from ..joints import TYPES
+from ..joints.types import TYPES
 
 GRAVITY = "m/s2"
 BODY = {"mass": "kg", "com": "m", "inertia": "kg.m2"}

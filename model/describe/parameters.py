@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from ..description import Frame, Joint, Mechanism
-from ..joints import TYPES
+from ..joints.types import TYPES
 from .fields import BODY, FRAME, GRAVITY, LOAD, PER_SPEED, STRUT, joint_units
 from .flaws import Flaw, nearest, plain_number, plain_vector
+from .mechanism import Frame, Joint, Mechanism
 from .units import kind
 from .yaml_text import Place
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ... import examples
-from ..description import GROUND, Body, Frame, Joint, Load, Mechanism, Motor, Strut
 from ..errors import DescriptionError
-from ..joints import TYPES
+from ..joints.types import TYPES
 from .check import check
 from .check import name as check_name
 from .check_joint import known_type
@@ -27,6 +26,7 @@ from .entries import Entries
 from .fields import BODY, GRAVITY, LOAD, PER_SPEED, STRUT, joint_units
 from .flaws import Flaw, known_body, nearest
 from .located import built, text_of
+from .mechanism import GROUND, Body, Frame, Joint, Load, Mechanism, Motor, Strut
 from .units import kind
 from .yaml_text import parse
 

@@ -6,9 +6,9 @@ import os
 from dataclasses import fields
 from typing import Any
 
-from ..description import Frame, Joint, Mechanism
 from ..files import write_atomically
 from .check import check
+from .mechanism import Frame, Joint, Mechanism
 from .yaml_text import dump
 
 _FRAME_FIELDS = {"position": "at", "orientation": "orientation"}

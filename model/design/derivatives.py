@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..description import GROUND, Frame, Mechanism
-from ..joints import TYPES
-from ..primitives import Across, Along, AlongChild, Distance, Screw, SlideDistance, Together
-from ..topology import Tree
+from ..describe.mechanism import GROUND, Frame, Mechanism
+from ..equations.topology import Tree
+from ..joints.rows import Across, Along, AlongChild, Distance, Screw, SlideDistance, Together
+from ..joints.types import TYPES
 from .variables import semi_rotation
 
 ROTATIONS = {"Rx": 0, "Ry": 1, "Rz": 2, "Hz": 2}

@@ -1,6 +1,6 @@
 """How the eigenvalues of the linearized mechanism move with any number of the description, exactly.
 
-A(q, v, u, p) of the local state-space form is traced (`linear/equations.py`), and dA/dp is its
+A(q, v, u, p) of the local state-space form is traced (`linear/exact.py`), and dA/dp is its
 derivative along the directions in which the state itself moves with p: the loops stay closed, and
 either the independent coordinates are held or the mechanism stays at rest. Then, with left and
 right eigenvectors, dλ/dp = wᴴ (dA/dp) x / wᴴx.
@@ -15,9 +15,9 @@ import casadi as ca
 import numpy as np
 from scipy.linalg import eig
 
-from ..equations import Equations, dynamics
+from ..equations.terms import Equations, dynamics
 from ..errors import SimulationError
-from ..linear.equations import linear
+from ..linear.exact import linear
 from ..simulation import Simulation
 from .sensitivity import Tracer, as_list
 

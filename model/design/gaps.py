@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import AssemblyError
-from ..joints import TYPES
-from ..primitives import Across, Distance, SlideDistance
+from ..joints.rows import Across, Distance, SlideDistance
+from ..joints.types import TYPES
 from .variables import Block, Design
 
 

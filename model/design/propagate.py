@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..describe.mechanism import Mechanism
 from ..describe.reader import load
-from ..description import Mechanism
 from ..errors import CutjointError
 from .gaps import NotAbsorbed, gaps, not_absorbed, opening
 from .least_step import close

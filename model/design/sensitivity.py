@@ -21,19 +21,19 @@ import casadi as ca
 import numpy as np
 from scipy.linalg import qr
 
-from .. import mobility
 from ..describe import parameters
 from ..describe.check import check
 from ..describe.flaws import nearest
-from ..description import Mechanism
-from ..equations import Equations, equations
+from ..describe.mechanism import Mechanism
+from ..equations.kinematics import motion, position_rates
+from ..equations.loops import jacobian, loops, residual
+from ..equations.outputs import Variable, outputs
+from ..equations.terms import Equations, equations
 from ..errors import SimulationError
-from ..joints import TYPES
-from ..kinematics import motion, position_rates
-from ..loops import jacobian, loops, residual
-from ..outputs import Variable, outputs
+from ..joints.types import TYPES
+from ..manifold import rank as mobility
+from ..manifold.step import runge_kutta
 from ..simulation import Simulation
-from ..step import runge_kutta
 
 FOLLOWS = 1e-7  # part of a parameter's effect on the loops that may be left unexplained
 

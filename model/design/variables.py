@@ -19,13 +19,13 @@ import numpy as np
 from ..describe import parameters
 from ..describe.check import check
 from ..describe.flaws import nearest
-from ..description import Mechanism
-from ..equations import Equations, equations, retraction
+from ..describe.mechanism import Mechanism
+from ..equations.kinematics import motion
+from ..equations.loops import jacobian, loops, residual
+from ..equations.terms import Equations, equations, retraction
 from ..errors import CutjointError
-from ..joints import TYPES
-from ..kinematics import motion
-from ..loops import jacobian, loops, residual
-from ..start import start_coordinates
+from ..joints.types import TYPES
+from ..manifold.start_pose import start_coordinates
 
 GROUPS = {
     "q": "all joint coordinates",

@@ -1,6 +1,6 @@
 """Recursive derivatives of a tree's dynamics and Jacobians (paper 004, 4.3 and 4.4.1).
 
-The second, independent road to the linear model. `linear/equations.py` differentiates the traced
+The second, independent road to the linear model. `linear/exact.py` differentiates the traced
 code automatically; here the recursions themselves are differentiated by hand, in body-fixed
 frames, and traced. `linear/derivatives_closed.py` closes the loops with them; `tests/test_linear_routes.py`
 compares the two roads.
@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..dynamics import Wrenches, joint_wrenches
-from ..kinematics import Model, Motion, subspace
-from ..spatial import IDENTITY, Pose, compose, times
+from ..equations.dynamics import Wrenches, joint_wrenches
+from ..equations.kinematics import Model, Motion, subspace
+from ..equations.spatial import IDENTITY, Pose, compose, times
 
 # Six-rowed matrices have a column for every speed, with structural zeros where nothing depends on it.
 

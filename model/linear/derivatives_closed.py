@@ -44,17 +44,17 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
-from ..equations import Equations
-from ..forces import applied
-from ..joints import TYPES
-from ..kinematics import Model, frame_in_link, motion, position_rates
-from ..loops import loops
-from ..primitives import Ends
-from ..solve import Factor, backward, entries, factorize, forward, least_degree
-from ..spatial import Pose
+from ..equations.dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
+from ..equations.forces import applied
+from ..equations.kinematics import Model, frame_in_link, motion, position_rates
+from ..equations.loops import loops
+from ..equations.solve import Factor, backward, entries, factorize, forward, least_degree
+from ..equations.spatial import Pose
+from ..equations.terms import Equations
+from ..joints.rows import Ends
+from ..joints.types import TYPES
 from .derivatives import Slopes, chain, newton_euler_slopes
-from .equations import _arguments, bracket
+from .exact import _arguments, bracket
 
 
 class Rows(NamedTuple):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from ..step import runge_kutta
-from .equations import tangent_map
+from ..manifold.step import runge_kutta
+from .exact import tangent_map
 from .linearize import chart, linearize, tangents
 from .model import LinearModel
 

@@ -9,13 +9,13 @@ import casadi as ca
 import numpy as np
 from scipy.linalg import qr
 
-from ..compile import Kernel
-from ..equations import Equations
+from ..compile.kernel import Kernel
+from ..equations.outputs import outputs as traced_outputs
+from ..equations.terms import Equations
 from ..errors import SimulationError
-from ..integrate import columns
-from ..joints import TYPES
-from ..outputs import outputs as traced_outputs
-from . import equations as written
+from ..joints.types import TYPES
+from ..run.integrate import columns
+from . import exact as written
 from .derivatives_closed import recursive_linear
 from .model import LinearModel
 
@@ -220,7 +220,7 @@ def fewest_operations(eq: Equations, R: Any) -> ca.Function:
 
 
 def _kernel(simulation: Simulation, name: str, R: np.ndarray) -> Any:
-    """A traced function of `linear/equations.py` for a chart, kept with the simulation's kernels.
+    """A traced function of `linear/exact.py` for a chart, kept with the simulation's kernels.
 
     Selections of speeds fold into the code; any other R becomes an argument, so that a
     chart that changes from pose to pose is not traced again.

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..commands.common import table
+from ..cli.common import table
+from ..describe.mechanism import Mechanism
 from ..describe.reader import load
-from ..description import Mechanism
-from ..formulations.huang import Taylor
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
+from .methods.huang import Taylor
 
 ABOUT = "double pendulum by the Taylor stepper: order, reactions, and its matrix at a singularity"
 DURATION = 1.0

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..commands.common import table
-from ..events import Event
-from ..formulations.huang import Taylor
+from ..cli.common import table
+from ..run.events import Event
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
+from .methods.huang import Taylor
 
 ABOUT = "3-leg platform: v_z, when it passes z = 0, rank of the 45 × 45 matrix, reactions"
 PRINTED = (0.76, 1.32, 1.72)  # s: "kinematic singularity occurs"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..commands.common import table
+from ..cli.common import table
 from ..errors import SimulationError
 from ..simulation import Simulation
 from . import Progress, Study, Verdict

@@ -14,17 +14,17 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..commands.common import table
+from ..cli.common import table
+from ..describe.mechanism import Mechanism
 from ..describe.reader import load
-from ..description import Mechanism
-from ..dynamics import joint_wrenches, mass_matrix, onto_joints
-from ..equations import Equations, dynamics, terms
-from ..kinematics import motion
+from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
+from ..equations.kinematics import motion
+from ..equations.terms import Equations, dynamics, terms
 from ..linear.derivatives import newton_euler_slopes
 from ..linear.derivatives_closed import Basis, basis, recursive_linear, weighted_slope
-from ..linear.equations import linear
-from ..linear.equilibrium import hold
+from ..linear.exact import linear
 from ..linear.linearize import chart, linearize, underlying
+from ..run.equilibrium import hold
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
 

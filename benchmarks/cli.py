@@ -1,0 +1,166 @@
+"""`cutjoint bench`: speed beside other engines, as ratios of one run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ..model.cli.common import Progress, check_name, to_json
+from ..model.compile.kernel import find_compiler
+from ..model.files import check_writable, picture_format, write_atomically
+from . import outside, peers, tasks
+from .measure import FULL, QUICK
+from .report import describe, draw, targets
+from .subjects import MECHANISMS, subject
+
+HELP = "Measure cutjoint's speed beside other engines, in one run and as ratios."
+EXAMPLE = """
+cutjoint bench
+cutjoint bench --quick --mechanism stewart
+cutjoint bench --only dynamics linearization --plot bench.png
+cutjoint bench --json > bench.json
+"""
+TASKS = ("dynamics", "linearization", "step", "fmu", "message", "compile", "chain")
+SECONDS = {"dynamics": 2, "linearization": 4, "step": 2, "fmu": 6, "message": 2, "compile": 4, "chain": 8}
+TOLERANCE = 1e-6  # by which exact engines may differ
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--only", nargs="+", action="extend", metavar="TASK", help=f"of {', '.join(TASKS)}; all if not given"
+    )
+    parser.add_argument(
+        "--mechanism",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help=f"of {', '.join(MECHANISMS)}; both if not given",
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: seconds, and noisier")
+    parser.add_argument("--plot", metavar="FILE", help="draw the results (png, svg or pdf)")
+    parser.add_argument("--save", metavar="FILE", help="write the results as JSON beside the tables")
+    parser.add_argument("--progress", action="store_true", help="show progress even if this is no terminal")
+    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+
+
+def run(args: argparse.Namespace) -> int:
+    chosen = [check_name(t, TASKS, "--only", "task") for t in args.only or TASKS]
+    names = [
+        check_name(n, MECHANISMS, "--mechanism", "mechanism to measure") for n in args.mechanism or MECHANISMS
+    ]
+    if args.save:
+        check_writable(args.save)
+    if args.plot:
+        picture_format(check_writable(args.plot))
+    with Progress(args.progress or sys.stderr.isatty()) as progress:
+        results = bench(names, chosen, args.quick, progress or (lambda fraction: None))
+    print(to_json(results) if args.json else describe(results))
+    if args.save:
+        with write_atomically(args.save) as temporary:
+            Path(temporary).write_text(to_json(results) + "\n", encoding="utf-8")
+    if args.plot:
+        draw(args.plot, results)
+    for what, path in (("results", args.save), ("plot", args.plot)):
+        if path and not args.json:
+            print(f"{what}: {path}")
+    return 0
+
+
+def bench(
+    names: list[str],
+    chosen: list[str],
+    quick: bool = False,
+    progress: Callable[[float], None] = lambda x: None,
+) -> dict[str, Any]:
+    """Measure; returns versions, agreement, speed, compile, chain, targets and notes."""
+    effort = QUICK if quick else FULL
+    modules, notes = peers.installed()
+    results: dict[str, Any] = {
+        "versions": {"cutjoint": version("cutjoint"), **{m.NAME: str(m.VERSION) for m in modules}},
+        "machine": {
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "load": _load(),
+            "rounds": effort.rounds,
+        },
+        "agreement": [],
+        "speed": [],
+        "compile": [],
+        "chain": [],
+    }
+    if find_compiler() is None:
+        notes.append("no C compiler found (install gcc or clang): only the virtual machine is measured")
+    plan = [(name, task) for name in names for task in chosen if task != "chain"]
+    total = sum(SECONDS[task] for _, task in plan) + (SECONDS["chain"] if "chain" in chosen else 0)
+    done = 0.0
+
+    def showing(task: str) -> Callable[[float], None]:
+        return lambda fraction: progress(min((done + SECONDS[task] * fraction) / total, 1.0))
+
+    progress(0.0)
+    for name in names:
+        measured = subject(name)
+        models, problems = peers.build(modules, measured.parts)
+        notes += problems
+        results["agreement"] += tasks.agreement(measured, models)
+        for task in (task for owner, task in plan if owner == name):
+            if task == "compile":
+                results["compile"] += tasks.tracing(measured)
+            elif task in ("fmu", "message"):
+                call = outside.fmu_step if task == "fmu" else outside.message
+                try:
+                    results["speed"] += call(measured, effort, showing(task))
+                except Exception as problem:  # optional: what is not installed or fails is told, not fatal
+                    notes.append(f"{name}, {task} left out: {' '.join(str(problem).split())[:120]}")
+            else:
+                function = {
+                    "dynamics": tasks.dynamics,
+                    "linearization": tasks.linearization,
+                    "step": tasks.one_step,
+                }
+                results["speed"] += function[task](measured, models, effort, showing(task))
+            done += SECONDS[task]
+            progress(min(done / total, 1.0))
+    if "chain" in chosen:
+        counts = tasks.CHAINS[:4] if quick else tasks.CHAINS
+        results["chain"] = tasks.scaling(effort, showing("chain"), counts)
+    results["targets"] = targets(results)
+    results["notes"] = notes + _doubts(results)
+    progress(1.0)
+    return results
+
+
+def _doubts(results: dict[str, Any]) -> list[str]:
+    """Where contenders do not compute the same, so that their times do not compare fully."""
+    worst: dict[tuple[str, str], float] = {}
+    for row in results["agreement"]:
+        key = row["contender"], row["quantity"]
+        worst[key] = max(worst.get(key, 0.0), row["difference"])
+    reasons = {
+        "MuJoCo": "its loops are springs",
+        "Drake": "its only method for closed loops is of first order",
+        "Pinocchio, analytic": "differences of its own accelerations agree with cutjoint, not with it",
+    }
+    return [
+        f"{name} differs in {what} by {value:.1e}" + (f": {reasons[name]}" if name in reasons else "")
+        for (name, what), value in worst.items()
+        if not value <= TOLERANCE
+    ]
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _load() -> float:
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")

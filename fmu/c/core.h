@@ -1,0 +1,136 @@
+/* One instance of a mechanism, independent of the FMI version that wraps it.
+ *
+ * sizes.h and tables.h are written at export; everything the mechanism computes is in step.c,
+ * kernels.c and derivatives.c, generated from the engine's traced functions. Nothing is allocated
+ * but the instance itself and the states that a host asks to keep; nothing is global.
+ */
+#ifndef CUTJOINT_CORE_H
+#define CUTJOINT_CORE_H
+
+#include <stddef.h>
+#include "sizes.h"
+
+#if defined(_WIN32)
+#define CJ_EXPORT __declspec(dllexport)
+#elif defined(__GNUC__)
+#define CJ_EXPORT __attribute__((visibility("default")))
+#else
+#define CJ_EXPORT
+#endif
+
+#define CJ_ROOM(n) ((n) > 0 ? (n) : 1) /* C has no arrays of length zero */
+
+typedef enum { CJ_OK, CJ_WARNING, CJ_DISCARD, CJ_ERROR } cj_status; /* as FMI counts them */
+typedef enum { CJ_CREATED, CJ_INITIALIZING, CJ_EVENT, CJ_CONTINUOUS, CJ_STEPPING, CJ_TERMINATED } cj_phase;
+
+/* All that the future depends on. A saved state is a copy of it, byte by byte. */
+typedef struct {
+    double time, work;
+    double q[CJ_ROOM(NQ)], v[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
+    double start_q[CJ_ROOM(NQ)], start_v[CJ_ROOM(NV)];
+    double r[CJ_ROOM(NQ)], d[CJ_ROOM(NV)], dependent[CJ_ROOM(NV)]; /* the chart: see model/manifold/lift.py */
+    double rate[CJ_ROOM(NV)], lift_time; /* d' and time of the last pose */
+    double seen_time, seen_q[CJ_ROOM(NQ)], seen_v[CJ_ROOM(NV)], seen_dv[CJ_ROOM(NV)]; /* last state watched */
+    int independent[CJ_ROOM(NF)];
+    int phase;
+    int assembled; /* q, v follow from parameters and start values */
+    int charted;   /* there is a chart */
+    int placed;    /* d belongs to q */
+    int lifted;    /* q and v belong to the states in d and v */
+} cj_state;
+
+typedef void (*cj_logger)(void* host, cj_status status, const char* category, const char* message);
+
+typedef struct cj_instance {
+    cj_state now;
+    int exchange; /* model exchange, not co-simulation */
+    int logging;
+    cj_logger log;
+    void* host;
+    int (*step)(const double**, double**, long long int*, double*, int);
+    int known_y, known_rates, known_sigma, known_linear; /* which of the results below are up to date */
+    double y[CJ_ROOM(NY)], dv[CJ_ROOM(NV)];
+    double sigma, left[CJ_ROOM(NM)], right[CJ_ROOM(NV)];
+    double linear[CJ_ROOM(NLINEAR)];
+    double g[CJ_ROOM(NM)], G[CJ_ROOM(NM * NV)], copy[CJ_ROOM(NM * NV)], U[CJ_ROOM(NM * NM)];
+    double step_q[2][CJ_ROOM(NQ)], step_v[2][CJ_ROOM(NV)], step_work[2];
+    double next_q[CJ_ROOM(NQ)], hv[CJ_ROOM(NV)], hv2[CJ_ROOM(NV)];
+    double seed_d[CJ_ROOM(NV)], seed_v[CJ_ROOM(NV)], seed_u[CJ_ROOM(NU)], seed_p[CJ_ROOM(NP)];
+    double seed_rate[CJ_ROOM(NV)], seed_dv[CJ_ROOM(NV)], seed_y[CJ_ROOM(NY)], seed_q[CJ_ROOM(NQ)];
+    double out_p[CJ_ROOM(NP)], seed_sigma;
+    const double* arg[CJ_ROOM(SIZE_ARG)];
+    double* res[CJ_ROOM(SIZE_RES)];
+    long long int iw[CJ_ROOM(SIZE_IW)];
+    double w[CJ_ROOM(SIZE_W)];
+} cj_instance;
+
+void cj_begin(cj_instance*, int exchange);   /* defaults; fill log and host before */
+void cj_reset(cj_instance*);
+cj_status cj_initialized(cj_instance*);      /* end of initialization */
+cj_status cj_do_step(cj_instance*, double time, double length);
+cj_status cj_get(cj_instance*, unsigned slot, double* value);
+cj_status cj_check(cj_instance*, unsigned slot, double value); /* may it be set? */
+void cj_put(cj_instance*, unsigned slot, double value);        /* set what was checked */
+cj_status cj_directional(cj_instance*, const unsigned* unknowns, size_t nu, const unsigned* knowns, size_t nk,
+                         const double* seed, double* result);
+cj_status cj_adjoint(cj_instance*, const unsigned* unknowns, size_t nu, const unsigned* knowns, size_t nk,
+                     const double* seed, double* result);
+void cj_set_states(cj_instance*, const double* x);
+cj_status cj_get_states(cj_instance*, double* x);
+cj_status cj_rates(cj_instance*, double* dx);
+cj_status cj_watch(cj_instance*, int fresh, double* room); /* how far the chart is from being left */
+cj_status cj_event(cj_instance*, int* changed);            /* a new chart if the present one is poor */
+cj_status cj_new_chart(cj_instance*);
+int cj_coordinate(cj_instance*, unsigned k); /* which speed state k stands for, from 1; 0 if out of range */
+void cj_forget(cj_instance*);                /* results are out of date */
+void cj_say(cj_instance*, cj_status status, const char* category, const char* format, ...);
+int cj_same_token(const char* given);
+size_t cj_saved_size(void);
+void cj_write_state(const cj_state*, char* bytes);
+int cj_read_state(const char* bytes, size_t size, cj_state* state); /* 0 if it is not one of ours */
+
+/* calls.c: what FMI 2.0 and 3.0 have in common */
+int cj_right_count(cj_instance*, size_t given, size_t wanted, const char* what);
+cj_status cj_absent(cj_instance*, const char* what);
+cj_status cj_set_logging(cj_instance*, int on);
+cj_status cj_set_start(cj_instance*, const char* function, double start);
+cj_status cj_enter_initialization(cj_instance*, const char* function);
+cj_status cj_exit_initialization(cj_instance*, const char* function);
+cj_status cj_terminate(cj_instance*, const char* function);
+cj_status cj_start_again(cj_instance*);
+cj_status cj_set_values(cj_instance*, const char* function, const unsigned* slots, size_t n, const double* values);
+int cj_may_differentiate(cj_instance*, const char* function);
+cj_status cj_step_once(cj_instance*, const char* function, double time, double length);
+cj_status cj_save(cj_instance*, void** state);
+cj_status cj_restore(cj_instance*, const void* state);
+cj_status cj_drop(cj_instance*, void** state);
+cj_status cj_pack_size(cj_instance*, const void* state, size_t* size);
+cj_status cj_pack(cj_instance*, const void* state, void* bytes, size_t size);
+cj_status cj_unpack(cj_instance*, const void* bytes, size_t size, void** state);
+cj_status cj_enter_events(cj_instance*, const char* function);
+cj_status cj_handle_events(cj_instance*, const char* function, int* changed);
+cj_status cj_enter_continuous(cj_instance*, const char* function);
+cj_status cj_completed(cj_instance*, const char* function, int* event);
+cj_status cj_set_time(cj_instance*, const char* function, double time);
+cj_status cj_take_states(cj_instance*, const char* function, const double* x, size_t n);
+cj_status cj_give_states(cj_instance*, const char* function, double* x, size_t n);
+cj_status cj_give_rates(cj_instance*, const char* function, double* dx, size_t n);
+cj_status cj_give_nominals(cj_instance*, const char* function, double* x, size_t n);
+cj_status cj_give_indicators(cj_instance*, const char* function, double* z, size_t n);
+
+/* between the files of the core */
+double cj_largest(const double* x, int n);
+void cj_newton(cj_instance*, const double* r, const double* d, const double* dependent, double* d_next);
+void cj_move(cj_instance*, const double* r, const double* d, double* q);
+void cj_speeds(cj_instance*, const double* q, const double* v, const double* dependent, double* v_next);
+cj_status cj_assemble(cj_instance*);
+cj_status cj_lift(cj_instance*);
+cj_status cj_in_chart(cj_instance*);
+double cj_margin(cj_instance*);
+void cj_sigma(cj_instance*);
+cj_status cj_linearize(cj_instance*);
+
+double cj_pivots(double* A, int m, int n, int rank, const double* allowed, double* chosen);
+double cj_singular(const double* G, int m, int n, int rank, double* R, double* U, double* a, double* b);
+
+#endif

@@ -1,0 +1,101 @@
+"""`modelDescription.xml` and `buildDescription.xml` of FMI 3.0: vectors and matrices are arrays."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from .c_sources import TOKEN, units_to_compile
+from .plan import Plan
+from .xml_common import (
+    causality,
+    common_head,
+    dump,
+    element,
+    identifier,
+    known_names,
+    limits,
+    number,
+    numbers,
+    tool,
+)
+
+
+def description(plan: Plan) -> str:
+    mechanism = plan.mechanism
+    root = ET.Element(
+        "fmiModelDescription",
+        {
+            "fmiVersion": "3.0",
+            "modelName": mechanism.name,
+            "instantiationToken": TOKEN,
+            "description": mechanism.description,
+            "generationTool": tool(),
+            "variableNamingConvention": "structured",
+        },
+    )
+    common = {
+        "modelIdentifier": identifier(mechanism.name),
+        "canBeInstantiatedOnlyOncePerProcess": "false",
+        "canGetAndSetFMUState": "true",
+        "canSerializeFMUState": "true",
+        "providesDirectionalDerivatives": "true",
+        "providesAdjointDerivatives": "true",
+    }
+    element(root, "ModelExchange", **common)
+    # Steps run to their end and inputs are held meanwhile: what is absent is said to be.
+    absent = ("hasEventMode", "mightReturnEarlyFromDoStep", "canReturnEarlyAfterIntermediateUpdate")
+    more = dict.fromkeys((*absent, "providesIntermediateUpdate", "providesEvaluateDiscreteStates"), "false")
+    step = {"fixedInternalStepSize": number(plan.step), "canHandleVariableCommunicationStepSize": "true"}
+    element(root, "CoSimulation", **common, **step, **more)
+    common_head(root, plan)
+    reference = {v.name: str(k) for k, v in enumerate(plan.variables)}
+    _variables(element(root, "ModelVariables"), plan, reference)
+    _structure(element(root, "ModelStructure"), plan, reference)
+    return dump(root)
+
+
+def _variables(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None:
+    for variable in plan.variables:
+        if variable.kind == "hidden":
+            continue
+        how, when, initial = causality(variable)
+        attributes = limits(variable)
+        if variable.start:
+            attributes["start"] = numbers(variable.start)
+        if variable.kind == "derivative":
+            attributes["derivative"] = reference[variable.name[4:-1]]
+        tag = "Int32" if variable.kind == "coordinate" else "Float64"
+        item = element(
+            group,
+            tag,
+            name=variable.name,
+            valueReference=reference[variable.name],
+            description=variable.about or None,
+            causality=how,
+            variability=when,
+            initial=initial,
+            **(attributes if tag == "Float64" else {}),
+        )
+        for size in variable.shape:
+            element(item, "Dimension", start=str(size))
+
+
+def _structure(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None:
+    for tag, kind in (("Output", "output"), ("ContinuousStateDerivative", "derivative")):
+        for variable in plan.of(kind):
+            known = " ".join(reference[name] for name in known_names(variable) if name in reference)
+            element(group, tag, valueReference=reference[variable.name], dependencies=known)
+    for variable in plan.of("output", "state", "derivative"):
+        element(group, "InitialUnknown", valueReference=reference[variable.name])
+    for variable in plan.of("margin"):
+        known = " ".join(reference[name] for name in known_names(variable))
+        element(group, "EventIndicator", valueReference=reference[variable.name], dependencies=known)
+
+
+def build_description(plan: Plan) -> str:
+    root = ET.Element("fmiBuildDescription", {"fmiVersion": "3.0"})
+    build = element(root, "BuildConfiguration", modelIdentifier=identifier(plan.mechanism.name))
+    files = element(build, "SourceFileSet", language="C11")
+    for name in units_to_compile(3):
+        element(files, "SourceFile", name=name)
+    return dump(root)

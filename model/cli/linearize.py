@@ -1,0 +1,174 @@
+"""`cutjoint linearize`: the exact linear model of a mechanism."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..describe.reader import load
+from ..errors import CutjointError
+from ..files import check_writable, picture_format
+from ..linear.linearize import speed_names
+from ..linear.model import LinearModel, model_format
+from ..manifold.assemble import consistent_speeds
+from ..run.equilibrium import Equilibrium, hold, settle
+from ..simulation import Simulation
+from .common import (
+    add_gravity,
+    add_mechanism,
+    add_torque,
+    check_name,
+    read_gravity,
+    read_pairs,
+    table,
+    to_json,
+)
+from .simulate import output_units
+
+HELP = "Matrices A, B, C, D in independent coordinates, exact, with eigenvalues and modes."
+EXAMPLE = """
+cutjoint linearize stewart
+cutjoint linearize stewart --hold --output body.platform.position --plot linear.png
+cutjoint linearize loader --states boom,bucket --save loader.json
+cutjoint assemble stewart --set motor1=0.1 --json > pose.json && cutjoint linearize stewart --at pose.json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_mechanism(parser)
+    parser.add_argument(
+        "--at",
+        metavar="FILE",
+        help="state as JSON: coordinates, speeds, inputs by name (see assemble --json)",
+    )
+    parser.add_argument(
+        "--states",
+        metavar="JOINTS",
+        help="joints whose positions and speeds become the states (a,b,c), or auto, partition, tangent",
+    )
+    add_torque(parser, "torque or force (N·m, N) of a motor or cylinder at that state")
+    parser.add_argument("--output", nargs="+", action="extend", metavar="NAME", help="rows of C and D")
+    at_rest = parser.add_mutually_exclusive_group()
+    at_rest.add_argument("--hold", action="store_true", help="at rest, with the inputs that hold the pose")
+    at_rest.add_argument("--settle", action="store_true", help="at the equilibrium nearest to the pose")
+    add_gravity(parser)
+    parser.add_argument("--save", metavar="FILE", help="write the model (.json or .npz)")
+    parser.add_argument("--plot", metavar="FILE", help="eigenvalues and frequency response (png, svg or pdf)")
+    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+
+
+def run(args: argparse.Namespace) -> int:
+    for path in (args.save, args.plot):
+        if path:
+            check_writable(path)
+    if args.plot:
+        picture_format(args.plot)
+    if args.save:
+        model_format(args.save)
+    mechanism = load(args.mechanism)
+    simulation = Simulation(mechanism, gravity=read_gravity(args.gravity), compile=False)
+    simulation.set_inputs(read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder"))
+    known = list(output_units(simulation)) if args.output else []
+    for name in args.output or ():
+        check_name(name, known, "--output", "output")
+    if args.at:
+        take_pose(simulation, args.at)
+    rest = hold(simulation) if args.hold else settle(simulation) if args.settle else None
+    model = simulation.linearize(outputs=args.output, states=args.states)
+    if args.json:
+        extra: dict[str, Any] = {"at_rest": not motion(simulation)}
+        if rest is not None:
+            extra |= {"inputs_held": rest.inputs, "verdict": rest.verdict}
+        print(to_json({"mechanism": mechanism.name, **model.as_dict(), **extra}))
+    else:
+        print(describe(mechanism.name, model, rest, motion(simulation)))
+    if args.save:
+        model.save(args.save)
+    if args.plot:
+        from ..linear.plot import draw_linear
+        from ..show.plot import save_figure
+
+        save_figure(args.plot, draw_linear(model, mechanism.name))
+    return 0
+
+
+def take_pose(simulation: Simulation, path: str) -> None:
+    """Put a simulation into the pose of a JSON file, close its loops there, and give it the file's speeds."""
+    try:
+        data = json.loads(Path(path).read_text())
+        coordinates, speeds, inputs = (
+            {str(name): np.atleast_1d(np.asarray(value, float)) for name, value in data.get(key, {}).items()}
+            for key in ("coordinates", "speeds", "inputs")
+        )
+    except OSError as error:
+        raise CutjointError(f"can't read '{path}': {error.strerror}") from error
+    except (ValueError, AttributeError, TypeError) as error:
+        raise CutjointError(f"'{path}' is no pose: it wants JSON with a mapping 'coordinates'") from error
+    tree, q = simulation.tree, simulation.state.q
+    for name, value in coordinates.items():
+        simulation.mechanism.joint(name)
+        if name in tree.q:  # those of cut joints follow
+            size = tree.q[name].stop - tree.q[name].start
+            if value.size != size or not np.isfinite(value).all():
+                raise CutjointError(f"'{path}': joint '{name}' takes {size} finite coordinates")
+            q[tree.q[name]] = value
+    simulation.state = replace(simulation.state, q=q)
+    simulation.assemble()
+    for name, value in inputs.items():
+        if value.size != 1:
+            raise CutjointError(f"'{path}': input '{name}' takes one number")
+    try:
+        if speeds:
+            simulation.state = replace(simulation.state, v=consistent_speeds(simulation, speeds))
+        simulation.set_inputs({name: value.item() for name, value in inputs.items()})
+    except CutjointError as error:
+        raise CutjointError(f"'{path}': {error}") from error
+
+
+def motion(simulation: Simulation) -> str:
+    """What moves most at the present state; empty at rest."""
+    names = speed_names(simulation)
+    for values, word in ((simulation.state.v, "moves"), (simulation.accelerations()[0], "accelerates")):
+        k = int(np.abs(values).argmax()) if values.size else 0
+        if values.size and abs(values[k]) > 1e-6:
+            return f"not at rest ({names[k]} {word}: {values[k]:.3g} in SI units)"
+    return ""
+
+
+def describe(name: str, model: LinearModel, rest: Equilibrium | None, moving: str = "") -> str:
+    """The model as a page for people."""
+    lines = [f"{name}: linear model with {len(model.states)} states, {len(model.inputs)} inputs"]
+    if rest is not None:
+        lines.append(f"at rest, {rest.verdict}; inputs: {_pairs(rest.inputs)}")
+    elif moving:
+        lines.append(f"{moving}: deviations from that motion; --hold or --settle finds a rest")
+    for symbol, names in (
+        ("A", model.states),
+        ("B", model.states),
+        ("C", model.outputs),
+        ("D", model.outputs),
+    ):
+        matrix: Any = getattr(model, symbol)
+        if matrix.size:
+            lines.append(f"{symbol} =")
+            lines.append(
+                table([(n, *row) for n, row in zip(names, np.round(matrix, 6).tolist(), strict=True)])
+            )
+    modes = [
+        (m.eigenvalue.real, m.eigenvalue.imag, m.frequency, m.damping, _largest(m)) for m in model.modes()
+    ]
+    header = ("real (1/s)", "imaginary (rad/s)", "frequency (Hz)", "damping", "moves most")
+    return "\n".join([*lines, "modes:", table(modes, header)])
+
+
+def _pairs(values: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.6g}" for name, value in values.items()) or "none"
+
+
+def _largest(mode: Any) -> str:
+    return max(mode.shape, key=lambda name: abs(mode.shape[name]), default="")

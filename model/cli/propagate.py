@@ -1,0 +1,151 @@
+"""`cutjoint propagate`: change a dimension, let what is free follow, and write the new mechanism."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from ..describe.mechanism import Mechanism
+from ..describe.reader import load
+from ..describe.writer import save
+from ..design.propagate import Propagation, propagate, stretch
+from ..design.variables import GROUPS
+from ..errors import CutjointError
+from ..files import check_writable
+from .common import add_mechanism, number, read_pairs, table, to_json
+
+HELP = "Change dimensions of a mechanism and close its loops again by moving what is left free."
+EXAMPLE = """
+cutjoint propagate slider_crank --set joint.s21=-2.8,0.2,0.1 --free q,s --picture change.png
+cutjoint propagate stewart --stretch leg1=0.02 --free s --lock 'joint.motor*' -o longer.yaml
+cutjoint propagate mcpherson --set tie_rod=0.38 --free q --bound q.rack=0.25,0.3
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_mechanism(parser)
+    many: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
+    parser.add_argument(
+        "--set", **many, metavar="NAME=VALUE", help="new value of a dimension, numbers with commas"
+    )
+    parser.add_argument(
+        "--stretch",
+        **many,
+        metavar="BODY=METRES",
+        help="make a link longer between its two joints (BODY:JOINT1:JOINT2 if it has more)",
+    )
+    groups = "; ".join(f"{key}: {about}" for key, about in GROUPS.items())
+    parser.add_argument(
+        "--free",
+        default="q",
+        metavar="NAMES",
+        help=f"what follows, with commas; {groups}; or names, patterns",
+    )
+    parser.add_argument(
+        "--lock", default="", metavar="NAMES", help="what stays although it is in a free group"
+    )
+    parser.add_argument("--weight", **many, metavar="NAME=NUMBER", help="2 moves half as readily as 1")
+    parser.add_argument("--bound", **many, metavar="NAME=LOW,HIGH", help="keep it between two values")
+    parser.add_argument("--scale", metavar="M", help="metres that count as one radian (the mechanism's size)")
+    parser.add_argument(
+        "--picture", metavar="FILE", help="draw the mechanism before and after (png, svg, pdf)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the new description")
+    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.output:
+        check_writable(args.output)
+    if args.picture:
+        from ..show.plot import picture_format
+
+        picture_format(check_writable(args.picture))
+    mechanism = load(args.mechanism)
+    change = _changes(args, mechanism)
+    if not change:
+        raise CutjointError("say what to change: --set NAME=VALUE or --stretch BODY=METRES")
+    bounds = {name: _numbers(value, f"--bound {name}", 2) for name, value in _words(args.bound, "--bound")}
+    result = propagate(
+        mechanism,
+        change,
+        args.free,
+        weights={name: number(value, f"--weight {name}") for name, value in _words(args.weight, "--weight")},
+        scale=None if args.scale is None else number(args.scale, "--scale"),
+        bounds=bounds,
+        locked=args.lock,
+    )
+    if args.json:
+        print(to_json(_report(result)))
+    else:
+        print(describe(result))
+    if args.output:
+        save(replace(result.mechanism, name=mechanism.name), args.output)
+    if args.picture:
+        from ..show.picture_change import change_figure
+        from ..show.plot import save_figure
+
+        save_figure(args.picture, change_figure(result), tight=True)
+    for path in (args.output, args.picture):
+        if path and not args.json:
+            print(f"written: {path}")
+    return 0
+
+
+def describe(result: Propagation) -> str:
+    """The table of what changed, for people."""
+    steps = f"{result.iterations} iteration{'s' * (result.iterations != 1)}"
+    rows = [
+        (
+            c.name,
+            c.before.round(12),
+            c.after.round(12),
+            "" if c.unit == "1" else c.unit,
+            "set" if c.wanted else "follows",
+        )
+        for c in result.changes
+    ]
+    head = f"{result.mechanism.name}: closed again in {steps}, residual {result.residual:.2g}"
+    return "\n".join([head, table(rows, ("", "before", "after", "unit", ""))])
+
+
+def _report(result: Propagation) -> dict[str, Any]:
+    return {
+        "mechanism": result.mechanism.name,
+        "iterations": result.iterations,
+        "residual": result.residual,
+        "history": result.history,
+        "loops": {name: gap for name, (gap, _) in result.loops.items()},
+        "changes": [vars(c) for c in result.changes],
+    }
+
+
+def _changes(args: argparse.Namespace, mechanism: Mechanism) -> dict[str, Any]:
+    change: dict[str, Any] = {}
+    for name, value in _words(args.set, "--set"):
+        numbers = _numbers(value, f"--set {name}")
+        change[name] = numbers[0] if len(numbers) == 1 else numbers
+    for word in args.stretch:
+        body, *joints = word.partition("=")[0].split(":")
+        by = read_pairs([word], [word.partition("=")[0]], "--stretch", "body")
+        if len(joints) not in (0, 2):
+            raise CutjointError(f"--stretch takes BODY=METRES or BODY:JOINT1:JOINT2=METRES, not '{word}'")
+        pair = (joints[0], joints[1]) if joints else None
+        change |= stretch(mechanism, body, next(iter(by.values())), pair)
+    return change
+
+
+def _words(words: list[str], option: str) -> list[tuple[str, str]]:
+    pairs = [word.partition("=") for word in words]
+    for word, (name, equals, value) in zip(words, pairs, strict=True):
+        if not (name and equals and value):
+            raise CutjointError(f"{option} takes NAME=VALUE, not '{word}'")
+    return [(name, value) for name, _, value in pairs]
+
+
+def _numbers(text: str, option: str, count: int | None = None) -> Any:
+    numbers = tuple(number(part, option) for part in text.split(","))
+    if count is not None and len(numbers) != count:
+        raise CutjointError(f"{option} takes {count} numbers with a comma, not '{text}'")
+    return numbers

@@ -1,0 +1,83 @@
+"""`cutjoint reproduce`: tables and figures of the five papers, made again."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import CutjointError
+from ..papers import STUDIES, Study
+from .common import Progress, table, to_json
+
+HELP = "Run a study of the papers and say what reproduces; 'all' runs every one."
+EXAMPLE = """
+cutjoint reproduce liu-example1
+cutjoint reproduce liu-table2 --json
+cutjoint reproduce all --figures figures
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", choices=[*available(), "all"], help="which study")
+    parser.add_argument("--figures", metavar="FOLDER", help="write the study's figures there (png)")
+    parser.add_argument("--seed", type=int, default=0, help="of random starts, where a study has any")
+    parser.add_argument(
+        "--samples", type=int, default=None, help="random starts a table cell, where it has any"
+    )
+    parser.add_argument("--progress", action="store_true", help="show progress even if this is no terminal")
+    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+
+
+def available() -> list[str]:
+    return [n for n, m in STUDIES.items() if importlib.util.find_spec(f"cutjoint.model.papers.{m}")]
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.figures:
+        folder = Path(args.figures)
+        if folder.exists() and not folder.is_dir():
+            raise CutjointError(f"--figures: '{folder}' is a file; give a folder")
+        folder.mkdir(parents=True, exist_ok=True)
+    names = available() if args.study == "all" else [args.study]
+    collected = {}
+    for name in names:
+        module = importlib.import_module(f"cutjoint.model.papers.{STUDIES[name]}")
+        with Progress(args.progress or sys.stderr.isatty()) as progress:
+            found: Study = module.study(args, progress or (lambda fraction: None))
+        verdicts = [vars(v) for v in found.verdicts]
+        collected[name] = {"title": found.title, **found.data, "verdicts": verdicts}
+        if not args.json:
+            print(f"# {name}: {found.title}\n\n{found.text}\n")
+            if verdicts:
+                rows = [
+                    ("yes" if v.reproduces else "no", v.claim, v.paper, v.ours, v.why) for v in found.verdicts
+                ]
+                print(table(rows, ("reproduces", "claim", "paper", "ours", "why")) + "\n")
+        if args.figures:
+            from ..show.plot import save_figure
+
+            for figure_name, figure in found.figures.items():
+                path = Path(args.figures) / f"{name}-{figure_name}.png"
+                save_figure(path, figure)
+                if not args.json:
+                    print(f"figure: {path}")
+    if args.json:
+        print(to_json(collected if args.study == "all" else collected[args.study]))
+    elif args.study == "all":
+        print("# all\n\n" + summary({name: study["verdicts"] for name, study in collected.items()}))
+    return 0
+
+
+def summary(verdicts: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """How many claims of each study reproduce, and of all."""
+    counts = {name: (sum(v["reproduces"] for v in found), len(found)) for name, found in verdicts.items()}
+    good, every = (sum(pair[k] for pair in counts.values()) for k in range(2))
+    rows = [(name, f"{a} of {b}") for name, (a, b) in counts.items()]
+    return (
+        table(rows, ("study", "claims that reproduce")) + f"\n\n{good} of {every}; the others say why above."
+    )

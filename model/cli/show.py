@@ -1,0 +1,93 @@
+"""`cutjoint show`: what a mechanism consists of and how it can move."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ..describe.mechanism import Mechanism
+from ..describe.reader import load
+from ..files import check_writable, picture_format
+from ..simulation import Simulation
+from .common import add_mechanism, table, to_json
+
+HELP = "Show bodies, joints, loops, coordinates, rank and mobility of a mechanism."
+EXAMPLE = """
+cutjoint show stewart
+cutjoint show hexapod --picture hexapod.png
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_mechanism(parser)
+    parser.add_argument("--picture", metavar="FILE", help="draw the mechanism (png, svg or pdf)")
+    parser.add_argument("--outputs", action="store_true", help="list everything that can be recorded")
+    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.picture:
+        picture_format(check_writable(args.picture))
+    mechanism = load(args.mechanism)
+    simulation = Simulation(mechanism, compile=False)
+    report = simulation.topology().as_dict()
+    variables = [(v.name, v.size, v.unit, v.about) for v in simulation.variables()]
+    if args.json:
+        report["outputs"] = [v[0] for v in variables]
+        print(to_json(report))
+    else:
+        print(describe(mechanism, report))
+        if args.outputs:
+            print("\n" + table(variables, ("output", "size", "unit", "")))
+    if args.picture:
+        from ..show.picture import save_picture
+
+        save_picture(args.picture, mechanism, simulation.body_poses(), report["cuts"])
+        if not args.json:
+            print(f"picture: {args.picture}")
+    return 0
+
+
+def describe(mechanism: Mechanism, report: dict[str, Any]) -> str:
+    """The report as a page for people."""
+    driven = {motor.joint: f"motor {motor.name}" for motor in mechanism.motors}
+    marks = dict.fromkeys(report["cuts"], "cut") | driven
+    struts = [
+        (s.name, "cylinder" if s.actuated else "spring/damper", f"{s.body1} – {s.body2}", "")
+        for s in mechanism.struts
+    ]
+    joints = [(j.name, j.type, f"{j.parent} – {j.child}", marks.get(j.name, "")) for j in mechanism.joints]
+    masses = [(b.name, float(b.mass)) for b in mechanism.bodies]
+    redundant = report["redundant"]
+    facts = [
+        ("loops", _count(report["cuts"], "none", "closed at")),
+        ("coordinates", f"{report['coordinates']} of the tree, {report['speeds']} speeds"),
+        ("constraints", f"{report['rows']} rows, rank {report['rank']}"),
+        ("redundant", redundant[0] if redundant else "none"),
+        *(("", name) for name in redundant[1:]),
+        *_not_unique(report["not_unique"]),
+        ("mobility", f"{report['mobility']} by rank, {report['freedoms_structural']} by counting"),
+        ("singular value", f"{report['singular_value']:.4g} (smallest; 0 at a singularity)"),
+        ("inputs", ", ".join(mechanism.inputs()) or "none"),
+    ]
+    if not report["cuts"]:
+        facts = [fact for fact in facts if fact[0] not in ("constraints", "redundant", "singular value")]
+    return "\n".join(
+        [
+            f"{mechanism.name}: {mechanism.description}".rstrip(": "),
+            "",
+            table(masses, ("body", "mass (kg)")),
+            "",
+            table(joints + struts, ("joint", "type", "between", "")),
+            "",
+            table(facts),
+        ]
+    )
+
+
+def _count(names: list[str], none: str, what: str) -> str:
+    return f"{len(names)}, {what} {', '.join(names)}" if names else none
+
+
+def _not_unique(names: list[str]) -> list[tuple[str, str]]:
+    return [("not unique", f"reactions of {', '.join(names)} (least norm is given)")] if names else []

@@ -1,0 +1,195 @@
+"""`cutjoint simulate`: run a mechanism with constant inputs and say how well it went."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from ..describe.mechanism import Mechanism
+from ..describe.reader import load
+from ..errors import CutjointError
+from ..files import check_writable, picture_format
+from ..joints.types import TYPES
+from ..papers.methods import CHARTS, FORMULATIONS, STABILIZATIONS, STEPPERS
+from ..run.trajectory import Trajectory
+from ..simulation import METHODS, Simulation
+from .common import (
+    Progress,
+    add_gravity,
+    add_mechanism,
+    add_torque,
+    check_name,
+    number,
+    read_gravity,
+    read_pairs,
+    table,
+    to_json,
+)
+
+HELP = "Run a mechanism from its assembled pose with constant inputs; write a table or a plot."
+EXAMPLE = """
+cutjoint simulate stewart --time 2 --torque all=10 --plot stewart.png
+cutjoint simulate arm --time 5 --method variable --tolerance 1e-10 --csv arm.csv
+"""
+# Ways to compute the same motion: names, the default first, and what they choose.
+WAYS = {
+    "formulation": (FORMULATIONS, "how accelerations are found"),
+    "stabilization": (STABILIZATIONS, "what keeps loops closed"),
+    "stepper": (STEPPERS, "how a fixed step is taken"),
+    "chart": (CHARTS, "independent coordinates"),
+}
+CHECKS = ("energy", "loop.residual", "singularity.distance")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_mechanism(parser)
+    parser.add_argument("--time", default="1", metavar="S", help="how long to simulate, s (default 1)")
+    parser.add_argument(
+        "--step", default="1e-3", metavar="S", help="step and spacing of records, s (default 1e-3)"
+    )
+    parser.add_argument(
+        "--method",
+        choices=METHODS,
+        default="fixed",
+        help="fixed step, variable step, or variable step on the local state-space form",
+    )
+    for option, (names, about) in WAYS.items():
+        parser.add_argument(
+            f"--{option}", choices=names, default=names[0], help=f"{about} (default {names[0]})"
+        )
+    parser.add_argument(
+        "--tolerance", default="1e-10", metavar="X", help="of the variable step (default 1e-10)"
+    )
+    add_torque(parser, "constant torque or force (N·m, N) of a motor or cylinder")
+    add_gravity(parser)
+    parser.add_argument(
+        "--output",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="what to record, such as body.platform.position",
+    )
+    parser.add_argument("--csv", metavar="FILE", help="write the records as a table")
+    parser.add_argument("--plot", metavar="FILE", help="plot the records (png, svg or pdf)")
+    parser.add_argument("--no-compile", action="store_true", help="do not use a C compiler")
+    parser.add_argument("--progress", action="store_true", help="show progress even if this is no terminal")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    duration, step = _positive(args.time, "--time"), _positive(args.step, "--step")
+    tolerance = _positive(args.tolerance, "--tolerance")
+    if args.csv:
+        check_writable(args.csv)
+    if args.plot:
+        picture_format(check_writable(args.plot))
+    mechanism = load(args.mechanism)
+    inputs = read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder")
+    gravity = read_gravity(args.gravity)
+    begin = time.perf_counter()
+    ways = {option: getattr(args, option) for option in WAYS}
+    compile = False if args.no_compile else None
+    simulation = Simulation(mechanism, gravity=gravity, compile=compile, **ways)
+    units = output_units(simulation)
+    wanted = [
+        check_name(n, list(units), "--output", "output") for n in args.output or default_outputs(mechanism)
+    ]
+    how: dict[str, Any] = {"step": step, "method": args.method, "tolerance": tolerance}
+    how["record"] = list(dict.fromkeys([*wanted, *CHECKS]))
+    simulation.set_inputs(inputs)
+    start = simulation.save()
+    simulation.run(step, **how)  # builds all it needs, so that the time taken below is that of the run
+    simulation.restore(start)
+    energy = simulation.energy()
+    ready = time.perf_counter()
+    with Progress(args.progress or sys.stderr.isatty()) as progress:
+        trajectory = simulation.run(duration, **how, progress=progress)
+    taken = time.perf_counter() - ready
+    summary = {
+        "mechanism": mechanism.name,
+        "time": duration,
+        "method": args.method,
+        "step": step,
+        "compiled": simulation.compiled,
+        "seconds_to_prepare": ready - begin,
+        "seconds_to_run": taken,
+        "real_time_factor": duration / taken,
+        "energy_start": energy,
+        "energy_end": simulation.energy(),
+        "work": simulation.work,
+        "imbalance": simulation.energy() - energy - simulation.work,
+        "loop_residual": float(np.max(np.abs(trajectory["loop.residual"]))),
+        "singularity_distance": float(np.min(trajectory["singularity.distance"])),
+    }
+    print(to_json(summary) if args.json else describe(summary))
+    columns = {n: trajectory[n] for n in trajectory.names if n in wanted or n.rpartition("[")[0] in wanted}
+    if args.csv:
+        values = np.column_stack(list(columns.values()))
+        Trajectory(trajectory.time, tuple(columns), values).write_csv(args.csv)
+    if args.plot:
+        from ..show.plot import save_plot
+
+        save_plot(args.plot, trajectory.time, columns, mechanism.name, units)
+    for what, path in (("table", args.csv), ("plot", args.plot)):
+        if path and not args.json:
+            print(f"{what}: {path}")
+    return 0
+
+
+def describe(summary: dict[str, Any]) -> str:
+    """The summary as a page for people."""
+    s = summary
+    how = f"steps of {s['step']:g} s" if s["method"] == "fixed" else "variable steps"
+    where = "compiled C" if s["compiled"] else "the virtual machine (no C compiler used)"
+    scale = max(abs(s["energy_end"]), abs(s["energy_start"]), abs(s["work"]))
+    part = f", {abs(s['imbalance']) / scale:.1e} of the energy" if scale else ""
+    rows = [
+        ("prepared in", f"{s['seconds_to_prepare']:.2f} s"),
+        (
+            "simulated in",
+            f"{s['seconds_to_run']:.3f} s, {s['real_time_factor']:.3g} times as fast as real time",
+        ),
+        ("energy", f"{s['energy_start']:.6g} J at the start, {s['energy_end']:.6g} J at the end"),
+        ("work", f"{s['work']:.6g} J put in by motors and loads, less what dampers took"),
+        ("imbalance", f"{s['imbalance']:.2e} J{part}"),
+    ]
+    if np.isfinite(s["singularity_distance"]):
+        rows += [
+            ("loop residual", f"{s['loop_residual']:.1e} m or rad at most"),
+            ("singularity", f"smallest singular value {s['singularity_distance']:.3g} at the nearest"),
+        ]
+    return f"{s['mechanism']}: {s['time']:g} s in {how}, in {where}\n{table(rows)}"
+
+
+def output_units(simulation: Simulation) -> dict[str, str]:
+    """Every name that can be recorded, whole vectors and components, with its unit."""
+    units: dict[str, str] = {"singularity.distance": ""}
+    for variable in simulation.variables():
+        unit = "" if variable.unit == "1" else variable.unit
+        units[variable.name] = unit
+        if variable.size > 1:
+            units.update({f"{variable.name}[{k + 1}]": unit for k in range(variable.size)})
+    for name, source in simulation.mechanism.outputs.items():
+        same = {name + n.removeprefix(source): u for n, u in units.items() if n.split("[")[0] == source}
+        units.update(same or {name: units.get(source, "")})
+    return units
+
+
+def default_outputs(mechanism: Mechanism) -> list[str]:
+    """What the description names, or else the positions of its driven joints, or of all joints."""
+    if mechanism.outputs:
+        return [*mechanism.outputs, "energy"]
+    joints = [motor.joint for motor in mechanism.motors]
+    joints = joints or [j.name for j in mechanism.joints if TYPES[j.type].moves]
+    return [*(f"joint.{name}.position" for name in joints), "energy"]
+
+
+def _positive(words: str, option: str) -> float:
+    value = number(words, option)
+    if value <= 0:
+        raise CutjointError(f"{option} must be more than zero, not {words}")
+    return value

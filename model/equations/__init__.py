@@ -1,0 +1,1 @@
+"""The mechanism's own equations, written once over symbols."""

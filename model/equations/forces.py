@@ -1,0 +1,219 @@
+"""Applied forces: motors, joint springs, dampers, friction and stops, struts, loads.
+
+Joint forces of tree joints act on the speeds directly. Those of cut joints, and all
+forces between points, become wrenches on the links, which Newton-Euler carries inward.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from ..describe.mechanism import GROUND, Joint
+from ..joints.rows import Ends
+from ..joints.types import TYPES
+from .kinematics import Model, Motion, body_quaternion, quaternions, unit
+from .loops import Loop
+from .spatial import conjugate, product, vector
+
+# Keeps the direction of a strut whose ends meet finite; (1e-12 m)².
+TINY = 1e-24
+
+
+class Applied(NamedTuple):
+    """Everything that acts on the tree besides gravity and the cut joints' reactions."""
+
+    tau: Any  # generalized forces, nv
+    wrenches: dict[int, Any]  # link -> wrench in its frame
+    potential: Any  # energy stored in springs and stops
+    dissipated: Any  # power taken by dampers and friction, not negative
+    supplied: Any  # power of motors, cylinders and loads
+    at_cuts: dict[str, Any]  # cut joint -> its own force (motor, spring, damper) on its speeds
+
+
+class JointForce(NamedTuple):
+    tau: Any
+    potential: Any
+    dissipated: Any
+
+
+def entry(values: Any, k: int) -> Any:
+    """Entry k of an attribute that may be empty, a tuple of numbers, or symbols."""
+    if isinstance(values, ca.SX):
+        return values[k]
+    return values[k] if len(values) else 0.0
+
+
+def joint_force(joint: Joint, q: Any, v: Any) -> JointForce:
+    """Spring, damper, friction and stops of a joint at its coordinates and speeds.
+
+    τ = −k(q − q_rest) − c v − f tanh(v/v_f) − k_s e − c_s |e| v, with e the overrun of a stop.
+    """
+    kind = TYPES[joint.type]
+    tau = ca.SX.zeros(kind.nv, 1)
+    potential = dissipated = ca.SX(0)
+    for k in range(kind.nv):
+        speed = v[k]
+        loss = entry(joint.damping, k) * speed
+        level = entry(joint.friction, k)
+        if not isinstance(level, float) or level != 0.0:
+            loss += level * ca.tanh(speed / joint.friction_speed)
+        if kind.nq == kind.nv:
+            stretch = q[k] - entry(joint.rest, k)
+            stiffness = entry(joint.stiffness, k)
+            tau[k] -= stiffness * stretch
+            potential += 0.5 * stiffness * stretch**2
+            overrun = _overrun(joint, q[k])
+            if overrun is not None:
+                tau[k] -= joint.limit_stiffness * overrun
+                potential += 0.5 * joint.limit_stiffness * overrun**2
+                loss += joint.limit_damping * ca.fabs(overrun) * speed
+        tau[k] -= loss
+        dissipated += loss * speed
+    return JointForce(tau, potential, dissipated)
+
+
+def _overrun(joint: Joint, q: Any) -> Any:
+    low, high = joint.limits
+    if low == -inf and high == inf:
+        return None
+    return ca.fmax(q - high, 0) + ca.fmin(q - low, 0)
+
+
+def has_force(joint: Joint) -> bool:
+    """Whether a joint carries any spring, damper, friction or stop."""
+    parts = (joint.damping, joint.stiffness, joint.friction)
+    given = any(isinstance(part, ca.SX) or any(part) for part in parts)
+    return given or joint.limits != (-inf, inf)
+
+
+def saturated(u: Any, limit: float) -> Any:
+    return u if limit == inf else ca.fmin(ca.fmax(u, -limit), limit)
+
+
+def applied(model: Model, move: Motion, closed: list[Loop], q: Any, v: Any, u: Any) -> Applied:
+    """All applied forces at a state under inputs u (motors, then cylinders)."""
+    mechanism, tree = model.mechanism, model.tree
+    tau = ca.SX.zeros(tree.nv, 1)
+    wrenches: dict[int, Any] = {}
+    potential = dissipated = supplied = ca.SX(0)
+    at_cuts: dict[str, Any] = {}
+    inputs = {name: u[k] for k, name in enumerate(mechanism.inputs())}
+    torque: dict[str, Any] = {}
+    for motor in mechanism.motors:
+        torque[motor.joint] = torque.get(motor.joint, 0) + saturated(inputs[motor.name], motor.limit)
+    for name, v_of in tree.v.items():
+        joint = mechanism.joint(name)
+        if has_force(joint):
+            force = joint_force(joint, q[tree.q[name]], v[v_of])
+            tau[v_of] += force.tau
+            potential, dissipated = potential + force.potential, dissipated + force.dissipated
+        if name in torque:
+            tau[v_of] += torque[name]
+            supplied += torque[name] * v[v_of.start]
+    for loop in closed:
+        joint = loop.joint
+        if has_force(joint) or joint.name in torque:
+            position, speed = cut_coordinates(model, loop, q)
+            force = joint_force(joint, position, speed)
+            total = force.tau + torque.get(joint.name, 0)
+            at_cuts[joint.name] = total
+            part = cut_wrenches(loop, total)
+            push(wrenches, move, loop.i.link, loop.ends.ri, part["vi"], part["wi"])
+            push(wrenches, move, loop.j.link, loop.ends.rj, part["vj"], part["wj"])
+            potential, dissipated = potential + force.potential, dissipated + force.dissipated
+            if joint.name in torque:
+                supplied += torque[joint.name] * speed[0]
+    for strut in mechanism.struts:
+        ends = [
+            _point(model, move, b, s) for b, s in ((strut.body1, strut.point1), (strut.body2, strut.point2))
+        ]
+        d, rate = ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]
+        length = ca.sqrt(ca.sumsqr(d) + TINY)
+        direction = d / length
+        closing = ca.dot(direction, rate)
+        thrust = strut.stiffness * (strut.length - length) - strut.damping * closing
+        if strut.actuated:
+            force_in = saturated(inputs[strut.name], strut.limit)
+            thrust += force_in
+            supplied += force_in * closing
+        potential += 0.5 * strut.stiffness * (strut.length - length) ** 2
+        dissipated += strut.damping * closing**2
+        for sign, (link, r, _) in zip((-1, 1), ends, strict=True):
+            push(wrenches, move, link, r, sign * thrust * direction, ca.SX.zeros(3, 1))
+    for load in mechanism.loads:
+        link, r, rate = _point(model, move, load.body, load.point)
+        F, T = vector(load.force), vector(load.torque)
+        if link < 0:
+            continue
+        if load.axes == "body":
+            R = move.X[link].R @ model.in_link[load.body].R
+            F, T = R @ F, R @ T
+        push(wrenches, move, link, r, F, T)
+        supplied += ca.dot(F, rate) + ca.dot(T, move.X[link].R @ move.V[link][:3])
+    return Applied(tau, wrenches, potential, dissipated, supplied, at_cuts)
+
+
+def cut_coordinates(model: Model, loop: Loop, q: Any) -> tuple[Any, Any]:
+    """Coordinates and speeds of a cut joint, measured from its two ends."""
+    joint, e = loop.joint, loop.ends
+    kind = TYPES[joint.type]
+    turn = relative_quaternion(model, loop, q) if kind.ball else ca.SX([1, 0, 0, 0])
+    position = kind.measure(e.Ri.T @ e.Rj, e.Ri.T @ (e.rj - e.ri), turn, joint)
+    return ca.vertcat(*position, ca.SX(0, 1)), cut_speeds(joint, e)
+
+
+def cut_speeds(joint: Joint, e: Ends) -> Any:
+    """Speeds of a cut joint: the rates of what it measures, and ω in child axes for a ball."""
+    kind = TYPES[joint.type]
+    R, p = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3)
+    measured = ca.vertcat(*kind.measure(R, p, ca.SX([1, 0, 0, 0]), joint), ca.SX(0, 1))
+    d, w = e.rj - e.ri, e.wj - e.wi
+    rates = ca.jtimes(measured, R, e.Ri.T @ ca.skew(w) @ e.Rj)
+    rates += ca.jtimes(measured, p, e.Ri.T @ (e.vj - e.vi - ca.cross(e.wi, d)))
+    (rates,) = ca.substitute([rates], [R, p], [e.Ri.T @ e.Rj, e.Ri.T @ d])
+    if not kind.ball:
+        return rates
+    ball = kind.ball[0]
+    return ca.vertcat(rates[: ball.start], e.Rj.T @ w, rates[ball.stop :])
+
+
+def relative_quaternion(model: Model, loop: Loop, q: Any) -> Any:
+    """Euler parameters of frame j seen from frame i."""
+    joint, links = loop.joint, quaternions(model, q)
+
+    def world(body: str, frame: Any) -> Any:
+        local = product(body_quaternion(model, body), unit(frame.orientation))
+        index = model.tree.holder[body]
+        return local if index < 0 else product(links[index], local)
+
+    return product(conjugate(world(joint.parent, joint.on_parent)), world(joint.child, joint.on_child))
+
+
+def cut_wrenches(loop: Loop, tau: Any) -> dict[str, Any]:
+    """Forces and torques of a joint force τ at a cut joint, such that its power is τ·speeds."""
+    names = ("wi", "vi", "wj", "vj")
+    fresh = {n: ca.SX.sym(n, 3) for n in names}
+    power = ca.dot(tau, cut_speeds(loop.joint, loop.ends._replace(**fresh)))
+    return {n: ca.gradient(power, fresh[n]) for n in names}
+
+
+def _point(model: Model, move: Motion, body: str, point: Any) -> tuple[int, Any, Any]:
+    """Link, position and velocity of a body's point, in world axes."""
+    if body == GROUND:
+        return -1, vector(point), ca.SX.zeros(3, 1)
+    link, local = model.tree.holder[body], model.in_link[body]
+    s = local.R @ vector(point) + local.p
+    X, V = move.X[link], move.V[link]
+    return link, X.p + X.R @ s, X.R @ (V[3:] + ca.cross(V[:3], s))
+
+
+def push(wrenches: dict[int, Any], move: Motion, link: int, r: Any, F: Any, T: Any) -> None:
+    """Add a world force F at world point r and a torque T to a link's wrench."""
+    if link < 0:
+        return
+    X = move.X[link]
+    wrench = ca.vertcat(X.R.T @ (T + ca.cross(r - X.p, F)), X.R.T @ F)
+    wrenches[link] = wrenches.get(link, 0) + wrench

@@ -1,0 +1,266 @@
+"""Positions, velocities and Jacobians of a tree, by one recursion outward.
+
+Link frames, twists and accelerations are body-fixed (paper 004, A.3): V_i is the velocity of
+frame {i} over the world in the axes of {i}; V̇_i its time derivative, component by component.
+The world's own acceleration is set to −g, which is gravity for everything that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from ..describe.mechanism import GROUND, Mechanism
+from .frames import Placement, Trim, about_z, inner_frame, outer_frame, place, trims
+from .spatial import (
+    IDENTITY,
+    Inertia,
+    Pose,
+    ad,
+    body_inertia,
+    compose,
+    conjugate,
+    inverse,
+    pose,
+    product,
+    rotation,
+    shift,
+    snap,
+    to_child,
+    vector,
+)
+from .topology import Link, Tree
+
+ROTATIONS = {"Rx": 0, "Ry": 1, "Rz": 2, "Hz": 2}
+SLIDES = {"Px": 0, "Py": 1, "Pz": 2}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A mechanism (numbers or symbols) with its spanning tree: what every equation takes.
+
+    The properties are constants that follow from the two; every recursion asks for them.
+    """
+
+    mechanism: Mechanism
+    tree: Tree
+
+    @cached_property
+    def in_link(self) -> dict[str, Pose]:
+        """Pose of each body's frame in the frame of the link that carries it."""
+        result = {GROUND: IDENTITY}
+        for name, index in self.tree.holder.items():
+            if index >= 0:
+                outer = outer_frame(self, self.tree.links[index])
+                result[name] = inverse(compose(outer, self.trims[index].pose))
+        return result
+
+    @cached_property
+    def trims(self) -> list[Trim]:
+        """Where each link's frame sits against its joint's frame on the outer body."""
+        return trims(self)
+
+    @cached_property
+    def placements(self) -> list[Placement]:
+        """M_i of paper 004: where each link's move starts, seen from the parent link."""
+        return [place(self, index) for index in range(len(self.tree.links))]
+
+    @cached_property
+    def inertias(self) -> list[Inertia | None]:
+        """Inertia of each link in its frame; None for the massless links within a joint."""
+        result: list[Inertia | None] = [None] * len(self.tree.links)
+        for body in self.mechanism.bodies:
+            result[self.tree.holder[body.name]] = shift(self.in_link[body.name], body_inertia(body))
+        return result
+
+
+class Motion(NamedTuple):
+    """What the outward recursion leaves behind, one entry a link."""
+
+    f: list[Pose]  # frame {i} seen from its parent link
+    X: list[Pose]  # frame {i} seen from the world
+    V: list[Any]  # body-fixed twists
+    dV: list[Any]  # V̇ at the given accelerations, the world accelerating by −g
+
+
+def move_pose(link: Link, q: Any, joint: Any, turn: float = 0.0, slide: float = 0.0) -> Pose:
+    """The rigid motion of one elementary move by its coordinates, with a constant turn and slide."""
+    if link.move == "Q":
+        return Pose(rotation(conjugate(q) if link.reverse else q), ca.SX.zeros(3, 1))
+    R, p = ca.SX(about_z(turn)), ca.SX(ca.DM([0, 0, slide]))
+    sign = -1 if link.reverse else 1
+    if link.move in ROTATIONS:
+        k = ROTATIONS[link.move]
+        i, j = (k + 1) % 3, (k + 2) % 3
+        c, s = ca.cos(sign * q + turn), ca.sin(sign * q + turn)
+        R[i, i], R[i, j], R[j, i], R[j, j] = c, -s, s, c
+        if link.move == "Hz":
+            p[2] += sign * joint.pitch * q
+    elif link.move in SLIDES:
+        p[SLIDES[link.move]] += sign * q
+    return Pose(R, p)
+
+
+def move_quaternion(link: Link, q: Any) -> Any:
+    """Euler parameters of one elementary move."""
+    if link.move == "Q":
+        return conjugate(q) if link.reverse else q
+    e = ca.SX([1, 0, 0, 0])
+    if link.move in ROTATIONS:
+        sign = -1 if link.reverse else 1
+        e[0], e[1 + ROTATIONS[link.move]] = ca.cos(q / 2), sign * ca.sin(q / 2)
+    return e
+
+
+def subspace(link: Link, joint: Any) -> Any:
+    """Motion subspace S of a link, 6 × speeds, constant in the frame behind the move.
+
+    For a reversed ball the speeds are those of the outer body against the inner one in the
+    outer body's axes, which keeps S constant; `equations/outputs.py` turns them round for the user.
+    """
+    if link.move == "Q":
+        return ca.vertcat(ca.SX.eye(3), ca.SX(3, 3))
+    S = ca.SX(6, 1 if link.move else 0)
+    sign = -1 if link.reverse else 1
+    if link.move in ROTATIONS:
+        S[ROTATIONS[link.move]] = sign
+        if link.move == "Hz":
+            S[5] = sign * joint.pitch
+    elif link.move in SLIDES:
+        S[3 + SLIDES[link.move]] = sign
+    return S
+
+
+def frame_in_link(model: Model, body: str, frame: Any) -> tuple[int, Pose]:
+    """The link that carries a frame of a body, and the frame's pose in it."""
+    return model.tree.holder[body], compose(model.in_link[body], pose(frame))
+
+
+def poses(model: Model, q: Any, delta: Any = None) -> tuple[list[Pose], list[Pose]]:
+    """Each link's frame in its parent link, and in the world.
+
+    `delta` displaces every link by 1 + [S δ] behind its move. Differentiating by δ at zero is
+    differentiating by q along v, at the price of exchanging columns instead of new sines.
+    """
+    f: list[Pose] = []
+    X: list[Pose] = []
+    for link, M in zip(model.tree.links, model.placements, strict=True):
+        joint = model.mechanism.joint(link.joint)
+        f.append(compose(M.fixed, move_pose(link, q[link.q], joint, M.turn, M.slide)))
+        if delta is not None and link.move:
+            twist = ca.densify(subspace(link, joint) @ delta[link.v])
+            f[-1] = compose(f[-1], Pose(ca.SX.eye(3) + ca.skew(twist[:3]), twist[3:]))
+        X.append(compose(X[link.parent], f[-1]) if link.parent >= 0 else f[-1])
+    return f, X
+
+
+def motion(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> Motion:
+    """Outward recursion of Newton-Euler (paper 004, A.3).
+
+    V_i = Ad_{f⁻¹} V_P + S_i v_i,  V̇_i = Ad_{f⁻¹} V̇_P + S_i v̇_i − ad_{S_i v_i} V_i.
+    Without `dv` the accelerations are zero, and V̇ is J̇v minus gravity.
+    """
+    f, X = poses(model, q, delta)
+    V: list[Any] = []
+    dV: list[Any] = []
+    world = ca.vertcat(ca.SX.zeros(3, 1), -vector(model.mechanism.gravity))
+    for link, fi in zip(model.tree.links, f, strict=True):
+        S = subspace(link, model.mechanism.joint(link.joint))
+        Sv = ca.densify(S @ v[link.v, :])
+        root = link.parent < 0
+        Vi = Sv if root else to_child(fi, V[link.parent]) + Sv
+        dVi = to_child(fi, world if root else dV[link.parent]) - ad(Sv, Vi)
+        if dv is not None:
+            dVi += ca.densify(S @ dv[link.v, :])
+        V.append(Vi)
+        dV.append(dVi)
+    return Motion(f, X, V, dV)
+
+
+def quaternions(model: Model, q: Any) -> list[Any]:
+    """Euler parameters of each link over the world, continuous along any motion."""
+    result: list[Any] = []
+    for link in model.tree.links:
+        e = move_quaternion(link, q[link.q])
+        if link.first:
+            body, frame = inner_frame(model, link)
+            e = product(product(body_quaternion(model, body), unit(frame.orientation)), e)
+        result.append(product(result[link.parent], e) if link.parent >= 0 else e)
+    return result
+
+
+def unit(e: Any) -> Any:
+    e = vector(e)
+    return snap(e / ca.norm_2(e))
+
+
+def body_quaternion(model: Model, body: str) -> Any:
+    """Euler parameters of a body's frame in the link that carries it."""
+    index = model.tree.holder[body]
+    if index < 0:
+        return ca.SX([1, 0, 0, 0])
+    link = model.tree.links[index]
+    joint = model.mechanism.joint(link.joint)
+    return conjugate(unit((joint.on_parent if link.reverse else joint.on_child).orientation))
+
+
+def columns(model: Model, X: Sequence[Pose], path: Sequence[int]) -> list[tuple[int, Any, Any, Any]]:
+    """Axes of the joints on a path: (speed index, ω axis, v axis, point the axis passes), world.
+
+    The Jacobian column of a point r is ω_axis × (r − point) + v_axis.
+    """
+    result = []
+    for i in path:
+        link = model.tree.links[i]
+        S = subspace(link, model.mechanism.joint(link.joint))
+        for k in range(S.shape[1]):
+            axis = ca.densify(S[:, k])
+            result.append((link.v.start + k, X[i].R @ axis[:3], X[i].R @ axis[3:], X[i].p))
+    return result
+
+
+def body_jacobian(model: Model, f: Sequence[Pose], body: str) -> Any:
+    """Body-fixed Jacobian (paper 004, A.3.2): V = J(q) v of a body's own frame, 6 × nv.
+
+    J_i = Ad_{f⁻¹} J_P + [0 … S_i … 0].
+    """
+    J = ca.SX(6, model.tree.nv)
+    if body == GROUND:
+        return J
+    path = model.tree.path(model.tree.holder[body])
+    for i in path:
+        link = model.tree.links[i]
+        joint = model.mechanism.joint(link.joint)
+        J = ca.horzcat(*(to_child(f[i], J[:, k]) for k in range(model.tree.nv)))
+        J[:, link.v] = subspace(link, joint)
+    frame = model.in_link[body]
+    return ca.horzcat(*(to_child(frame, J[:, k]) for k in range(model.tree.nv)))
+
+
+def position_rates(model: Model, q: Any, v: Any) -> Any:
+    """q̇ = N(q) v: the same as v but for balls, where ė = ½ e ⊗ (0, ω) in the outer body's axes."""
+    rates = []
+    for link in model.tree.links:
+        if link.move == "Q":
+            e, w = q[link.q], v[link.v]
+            if link.reverse:
+                # e belongs to the user's direction; the moving frame's own parameters are ē
+                rates.append((link.q.start, conjugate(0.5 * product(conjugate(e), ca.vertcat(0, w)))))
+            else:
+                rates.append((link.q.start, 0.5 * product(e, ca.vertcat(0, w))))
+        elif link.move:
+            rates.append((link.q.start, v[link.v]))
+    return ca.vertcat(*(r for _, r in sorted(rates, key=lambda pair: pair[0])))
+
+
+def normalized(model: Model, q: Any) -> Any:
+    """The same coordinates with Euler parameters of length one."""
+    q = ca.SX(q)
+    for link in model.tree.links:
+        if link.move == "Q":
+            q[link.q] = q[link.q] / ca.norm_2(q[link.q])
+    return q

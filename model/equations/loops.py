@@ -1,0 +1,128 @@
+"""Loop closure: residual g, Jacobian G and velocity terms of every cut joint.
+
+0 = g(q), 0 = G v, 0 = G v̇ − γ with γ = −Ġv. G is built for the speeds v, so nq ≠ nv is no
+concern here. Rows come from `joints/rows.py`, velocities and accelerations of the two ends
+from the outward recursion. The world accelerates by −g there, and so does every end:
+relative quantities do not notice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+
+from ..joints.rows import Ends, Row
+from ..joints.types import TYPES
+from .kinematics import Model, Motion, columns, frame_in_link
+from .spatial import IDENTITY, Pose, vector
+
+
+class End:
+    """One frame of a cut joint in world axes: pose, velocity, and acceleration at v̇ = 0."""
+
+    def __init__(self, model: Model, move: Motion, body: str, frame: Any):
+        self.link, local = frame_in_link(model, body, frame)
+        if self.link < 0:
+            self.R, self.r = local
+            self.w = self.v = self.dw = ca.SX.zeros(3, 1)
+            self.dv = -vector(model.mechanism.gravity)
+            return
+        X, V, dV = move.X[self.link], move.V[self.link], move.dV[self.link]
+        s, w, dw = local.p, V[:3], dV[:3]
+        self.R, self.r = X.R @ local.R, X.p + X.R @ s
+        self.w, self.dw = X.R @ w, X.R @ dw
+        v = V[3:] + ca.cross(w, s)
+        self.v = X.R @ v
+        self.dv = X.R @ (dV[3:] + ca.cross(dw, s) + ca.cross(w, v))
+
+
+class Loop:
+    """One cut joint: its name, ends and rows."""
+
+    def __init__(self, model: Model, move: Motion, joint: Any):
+        self.joint = joint
+        self.i = End(model, move, joint.parent, joint.on_parent)
+        self.j = End(model, move, joint.child, joint.on_child)
+        self.ends = Ends(self.i.R, self.i.r, self.j.R, self.j.r, self.i.w, self.i.v, self.j.w, self.j.v)
+        base = model.tree.common(self.i.link, self.j.link)
+        X: Pose = move.X[base] if base >= 0 else IDENTITY
+        w = X.R @ move.V[base][:3] if base >= 0 else ca.SX.zeros(3, 1)
+        dw = X.R @ move.dV[base][:3] if base >= 0 else ca.SX.zeros(3, 1)
+        self.rows: list[Row] = [
+            row for lock in TYPES[joint.type].locks for row in lock.evaluate(self.ends, joint, (X.R, w, dw))
+        ]
+
+
+def loops(model: Model, move: Motion) -> list[Loop]:
+    # `joint` objects of the tree may be numeric; take the model's own, which may hold symbols.
+    return [Loop(model, move, model.mechanism.joint(cut.name)) for cut in model.tree.cuts]
+
+
+def residual(model: Model, closed: list[Loop]) -> Any:
+    """g(q), m."""
+    return ca.vertcat(*(row.residual for loop in closed for row in loop.rows), ca.SX(0, 1))
+
+
+def jacobian(model: Model, closed: list[Loop], X: list[Pose]) -> Any:
+    """G(q), m × nv, with structural zeros for joints off the loop."""
+    tree = model.tree
+    G = ca.SX(row_count(model), tree.nv)
+    at = 0
+    for loop in closed:
+        for end, is_j in ((loop.j, True), (loop.i, False)):
+            shared = tree.common(loop.i.link, loop.j.link)
+            path = [k for k in tree.path(end.link) if k not in tree.path(shared)]
+            for k, w, v, point in columns(model, X, path):
+                lever = ca.cross(w, end.r - point) + v
+                for n, row in enumerate(loop.rows):
+                    c_w, c_r = (row.wj, row.rj) if is_j else (row.wi, row.ri)
+                    G[at + n, k] = ca.dot(c_w, w) + ca.dot(c_r, lever)
+        at += len(loop.rows)
+    return ca.sparsify(G)
+
+
+def velocity_terms(closed: list[Loop]) -> Any:
+    """Ġv = −γ, m: what g̈ is when all v̇ are zero."""
+    terms = []
+    for loop in closed:
+        i, j = loop.i, loop.j
+        for row in loop.rows:
+            terms.append(
+                row.bias
+                + ca.dot(row.wi, i.dw)
+                + ca.dot(row.wj, j.dw)
+                + ca.dot(row.ri, i.dv)
+                + ca.dot(row.rj, j.dv)
+            )
+    return ca.vertcat(*terms, ca.SX(0, 1))
+
+
+def reactions(closed: list[Loop], lam: Any) -> list[dict[str, Any]]:
+    """Forces and torques of the multipliers, −λ times the rows, on both ends of every cut joint.
+
+    Keys `ri`, `wi` are force and torque on the parent's end, `rj`, `wj` on the child's, world axes.
+    """
+    result, at = [], 0
+    for loop in closed:
+        part = {n: ca.SX.zeros(3, 1) for n in ("wi", "ri", "wj", "rj")}
+        for row in loop.rows:
+            for n in part:
+                part[n] -= lam[at] * getattr(row, n)
+            at += 1
+        result.append(part)
+    return result
+
+
+def row_count(model: Model) -> int:
+    return sum(TYPES[cut.type].rows for cut in model.tree.cuts)
+
+
+def row_names(model: Model) -> tuple[str, ...]:
+    """A name for every constraint row, such as `ball2: gap along x`."""
+    return tuple(
+        f"{cut.name}: {name}"
+        for cut in model.tree.cuts
+        for lock in TYPES[cut.type].locks
+        for name in lock.names()
+    )

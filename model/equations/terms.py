@@ -1,0 +1,172 @@
+"""The mechanism's own equations: every function the engine evaluates, traced once.
+
+All take the same arguments: q coordinates (nq), v speeds (nv), u inputs, p parameters. The
+functions are CasADi SX functions, straight-line code with the constants folded in;
+`compile/kernel.py` runs them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from ..describe import parameters
+from ..describe.mechanism import Mechanism
+from .dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
+from .forces import Applied, applied
+from .kinematics import Model, Motion, motion, normalized, position_rates
+from .loops import Loop, jacobian, loops, residual, velocity_terms
+from .solve import Constrained, accelerations, constrained, onto_manifold
+from .topology import Tree, span
+
+
+@dataclass(frozen=True)
+class Equations:
+    """A mechanism with symbols: the model and the arguments of all its functions."""
+
+    model: Model
+    q: Any
+    v: Any
+    u: Any
+    p: Any
+    parameters: tuple[Any, ...]  # layout of p, from `parameters.symbolic`
+
+    @property
+    def tree(self) -> Tree:
+        return self.model.tree
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self.model.mechanism
+
+
+class Forces(NamedTuple):
+    """All terms of M v̇ + Gᵀλ = τ − h, G v̇ = γ at a state."""
+
+    move: Motion
+    closed: list[Loop]
+    applied: Applied
+    M: Any
+    G: Any
+    right: Any  # τ − h
+    gamma: Any
+
+
+def equations(mechanism: Mechanism) -> Equations:
+    """Choose the tree and lay out the symbols."""
+    tree = span(mechanism)
+    symbolic, p, layout = parameters.symbolic(mechanism)
+    return Equations(
+        Model(symbolic, tree),
+        ca.SX.sym("q", tree.nq),
+        ca.SX.sym("v", tree.nv),
+        ca.SX.sym("u", len(mechanism.inputs())),
+        p,
+        layout,
+    )
+
+
+def terms(eq: Equations) -> Forces:
+    """Mass matrix, loop Jacobian and right-hand sides, shared by all formulations."""
+    move = motion(eq.model, eq.q, eq.v)
+    closed = loops(eq.model, move)
+    act = applied(eq.model, move, closed, eq.q, eq.v, eq.u)
+    h = onto_joints(eq.model, joint_wrenches(eq.model, move, act.wrenches))
+    return Forces(
+        move,
+        closed,
+        act,
+        mass_matrix(eq.model, move.f),
+        jacobian(eq.model, closed, move.X),
+        act.tau - h,
+        -velocity_terms(closed),
+    )
+
+
+def dynamics(eq: Equations) -> ca.Function:
+    """(q, v, u, p) → (v̇, λ): closed-loop forward dynamics, M v̇ = τ + F − Gᵀλ (004, 2.5)."""
+    t = terms(eq)
+    dv, lam = accelerations(constrained(t.M, t.G), t.right, t.gamma)
+    return ca.Function("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], ["q", "v", "u", "p"], ["dv", "lam"])
+
+
+def rates(eq: Equations) -> ca.Function:
+    """(q, v, u, p) → (q̇, v̇, power): what the integrators integrate; power changes the energy."""
+    t = terms(eq)
+    dv, _ = accelerations(constrained(t.M, t.G), t.right, t.gamma)
+    dq = position_rates(eq.model, eq.q, eq.v)
+    power = t.applied.supplied - t.applied.dissipated
+    names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
+    return ca.Function("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names)
+
+
+def closure(eq: Equations) -> ca.Function:
+    """(q, p) → (g, G): residual and Jacobian of all cut joints."""
+    move, closed = _at_rest(eq)
+    g, G = residual(eq.model, closed), jacobian(eq.model, closed, move.X)
+    return dense(ca.Function("closure", [eq.q, eq.p], [g, G], ["q", "p"], ["g", "G"]))
+
+
+def coefficients(eq: Equations) -> ca.Function:
+    """(q, v, u, p) → (M, G, τ − h, γ, B): the matrices, for methods that factorize numerically.
+
+    B = ∂τ/∂u, nv × inputs, carries motors and cylinders alike.
+    """
+    t = terms(eq)
+    B = ca.jacobian(t.right, eq.u)
+    out = [t.M, t.G, t.right, t.gamma, B]
+    names = ["q", "v", "u", "p"], ["M", "G", "right", "gamma", "B"]
+    return dense(ca.Function("coefficients", [eq.q, eq.v, eq.u, eq.p], out, *names))
+
+
+def needed_forces(eq: Equations) -> ca.Function:
+    """(q, v, v̇, u, p) → τ_NE − τ: generalized forces missing for a wanted v̇ (inverse dynamics)."""
+    dv = ca.SX.sym("dv", eq.tree.nv)
+    move = motion(eq.model, eq.q, eq.v)
+    act = applied(eq.model, move, loops(eq.model, move), eq.q, eq.v, eq.u)
+    missing = newton_euler(eq.model, eq.q, eq.v, dv, act.wrenches) - act.tau
+    names = ["q", "v", "dv", "u", "p"], ["missing"]
+    return ca.Function("needed_forces", [eq.q, eq.v, dv, eq.u, eq.p], [missing], *names)
+
+
+def project_position(eq: Equations) -> ca.Function:
+    """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
+    system, closed = _metric(eq)
+    delta = onto_manifold(system, -residual(eq.model, closed))
+    q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
+    return ca.Function("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"])
+
+
+def project_velocity(eq: Equations) -> ca.Function:
+    """(q, v, p) → v: onto G v = 0, the nearest in the mass metric, so no power is put in."""
+    move, closed = _at_rest(eq)
+    system = constrained(mass_matrix(eq.model, move.f), jacobian(eq.model, closed, move.X))
+    delta = onto_manifold(system, -(jacobian(eq.model, closed, move.X) @ eq.v))
+    return ca.Function("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
+
+
+def retraction(eq: Equations) -> ca.Function:
+    """(q, δ) → q: move along speeds δ for unit time, Euler parameters kept at length one."""
+    delta = ca.SX.sym("delta", eq.tree.nv)
+    q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
+    return ca.Function("retraction", [eq.q, delta], [q], ["q", "delta"], ["q_new"])
+
+
+def dense(function: ca.Function) -> ca.Function:
+    """The same with dense results: zeros are filled in by a loop, not written out one by one."""
+    arguments = [ca.MX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
+    results = function.call(arguments)
+    names = function.name_in(), function.name_out()
+    return ca.Function(function.name(), arguments, [ca.densify(x) for x in results], *names)
+
+
+def _at_rest(eq: Equations) -> tuple[Motion, list[Loop]]:
+    move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
+    return move, loops(eq.model, move)
+
+
+def _metric(eq: Equations) -> tuple[Constrained, list[Loop]]:
+    move, closed = _at_rest(eq)
+    return constrained(mass_matrix(eq.model, move.f), jacobian(eq.model, closed, move.X)), closed

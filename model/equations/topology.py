@@ -1,0 +1,155 @@
+"""From a graph of bodies and joints to a spanning tree and the joints that are cut.
+
+The tree grows from ground (Prim's algorithm). It keeps the joints that carry motors, then
+those that would cost the most constraint rows if they were cut, then those nearest to
+ground; so the joints left to cut are the fewest and simplest, and chains stay short, which
+keeps the mass matrix sparse. A user's `cut` is obeyed first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..describe.mechanism import GROUND, Joint, Mechanism
+from ..errors import DescriptionError
+from ..joints.types import TYPES
+
+
+@dataclass(frozen=True)
+class Link:
+    """One elementary move and the frame behind it (paper 004, A.2: a link, or a massless one).
+
+    `parent` is the index of the link it hangs on, −1 for ground. The frame of the last
+    link of a joint is the joint's frame on the outer body. `reverse` tells that the outer
+    body is the joint's parent: the moves are then undone in opposite order.
+    """
+
+    joint: str
+    move: str  # an entry of joints.MOVES, or "" for a fixed joint
+    parent: int
+    reverse: bool
+    first: bool
+    last: bool
+    q: slice
+    v: slice
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The spanning tree: links with parents before children, where each body sits, what is cut."""
+
+    links: tuple[Link, ...]
+    holder: dict[str, int]  # body -> the link whose frame carries it, −1 for ground
+    cuts: tuple[Joint, ...]
+    q: dict[str, slice]  # tree joint -> its coordinates
+    v: dict[str, slice]
+    nq: int
+    nv: int
+
+    def path(self, link: int) -> list[int]:
+        """Links from ground to this one, this one included."""
+        chain = []
+        while link >= 0:
+            chain.append(link)
+            link = self.links[link].parent
+        return chain[::-1]
+
+    def common(self, a: int, b: int) -> int:
+        """The last link both paths share, −1 for ground."""
+        shared = [i for i, j in zip(self.path(a), self.path(b), strict=False) if i == j]
+        return shared[-1] if shared else -1
+
+    @property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        lists: list[list[int]] = [[] for _ in self.links]
+        for i, link in enumerate(self.links):
+            if link.parent >= 0:
+                lists[link.parent].append(i)
+        return tuple(tuple(c) for c in lists)
+
+
+def span(mechanism: Mechanism) -> Tree:
+    """Choose the spanning tree of a mechanism."""
+    kept = _grow(mechanism)
+    links: list[Link] = []
+    holder = {GROUND: -1}
+    q_of: dict[str, slice] = {}
+    v_of: dict[str, slice] = {}
+    nq = nv = 0
+    for name in kept:
+        joint = mechanism.joint(name)
+        reverse = joint.parent not in holder
+        inner, outer = (joint.child, joint.parent) if reverse else (joint.parent, joint.child)
+        parent = holder[inner]
+        moves = list(TYPES[joint.type].moves or ())
+        starts = _offsets(moves, nq, nv)
+        order = list(range(len(moves)))[::-1] if reverse else list(range(len(moves)))
+        q_of[name], v_of[name] = slice(nq, starts[-1][0]), slice(nv, starts[-1][1])
+        for n, k in enumerate(order or [0]):
+            q = slice(starts[k][0], starts[k + 1][0]) if moves else slice(nq, nq)
+            v = slice(starts[k][1], starts[k + 1][1]) if moves else slice(nv, nv)
+            last = n == len(order or [0]) - 1
+            links.append(Link(name, moves[k] if moves else "", parent, reverse, n == 0, last, q, v))
+            parent = len(links) - 1
+        holder[outer] = parent
+        nq, nv = starts[-1]
+    cuts = tuple(j for j in mechanism.joints if j.name not in q_of and j.type != "free")
+    return Tree(tuple(links), holder, cuts, q_of, v_of, nq, nv)
+
+
+def _offsets(moves: list[str], nq: int, nv: int) -> list[tuple[int, int]]:
+    starts = [(nq, nv)]
+    for move in moves:
+        nq, nv = nq + (4 if move == "Q" else 1), nv + (3 if move == "Q" else 1)
+        starts.append((nq, nv))
+    return starts
+
+
+def _grow(mechanism: Mechanism) -> list[str]:
+    """Names of the tree's joints in the order they are reached."""
+    driven = {m.joint for m in mechanism.motors}
+    depth = {GROUND: 0}
+    kept: list[str] = []
+
+    def worth(index: int, joint: Joint) -> tuple[float, ...]:
+        near = min(depth.get(joint.parent, 10**9), depth.get(joint.child, 10**9))
+        return (
+            joint.cut is not True,
+            joint.cut is False,
+            joint.name in driven,
+            any(joint.armature),
+            joint.type == "helical",
+            TYPES[joint.type].rows,
+            -near,
+            -index,
+        )
+
+    while len(depth) <= len(mechanism.bodies):
+        frontier = [
+            (worth(i, j), j)
+            for i, j in enumerate(mechanism.joints)
+            if (j.parent in depth) != (j.child in depth) and TYPES[j.type].moves is not None
+        ]
+        if not frontier:
+            loose = ", ".join(b.name for b in mechanism.bodies if b.name not in depth)
+            raise DescriptionError(
+                f"no joint but rods connects {loose} to ground; add one (type: free if it floats)"
+            )
+        joint = max(frontier, key=lambda pair: pair[0])[1]
+        outer = joint.child if joint.parent in depth else joint.parent
+        depth[outer] = 1 + depth[joint.parent if outer == joint.child else joint.child]
+        kept.append(joint.name)
+    for joint in mechanism.joints:
+        if joint.name not in kept:
+            if joint.cut is False:
+                raise DescriptionError(
+                    f"joint '{joint.name}' says cut: false, but every joint of its loop does; let one be cut"
+                )
+            if any(joint.armature):
+                raise DescriptionError(
+                    f"joint '{joint.name}' has an armature and would have to be cut; "
+                    "take the armature off, or cut another joint of its loop"
+                )
+        elif joint.cut is True:
+            raise DescriptionError(f"joint '{joint.name}' says cut: true, but it is in no loop; remove 'cut'")
+    return kept

@@ -1,0 +1,1 @@
+"""What joints are made of: elementary moves, constraint rows, and the types that combine them."""

@@ -1,0 +1,241 @@
+"""Exact linearization of a closed-loop mechanism, traced (paper 004, chapter 4).
+
+Perturbations live in the tangent space: δθ moves the coordinates by N(q)δθ, so nq ≠ nv is no
+concern; for a ball δθ is a rotation in the outer body's axes, and δθ̇ = δv − ω×δθ.
+
+With E(q, v, v̇, λ, u) = M v̇ + h − τ + Gᵀλ = 0 and c(q, v, v̇) = G v̇ + Ġv = 0, and a chart
+y = R θ, R v of p = nv − rank G independent coordinates:
+
+- W, Z solve M W + GᵀZ = Rᵀ, G W = 0. Then R W = (KᵀMK)⁻¹ and K = W (R W)⁻¹ (004, 2.44): a
+  basis of the motions that the loops allow, found without choosing a pivot.
+- By the symmetry of that system R δv̇ = −Wᵀ δE − Zᵀ δc for any perturbation at constant
+  v̇, λ; so the multipliers' stiffness is in, and only p solves are needed.
+- δθ = K δy_q and δv = K δy_v + δv₀ with R δv₀ = 0, G δv₀ = −D_q(Gv) K δy_q. For constant
+  fields k, v the derivatives commute up to the bracket, D_q(Gv)k = ½(∂c/∂v k − G[v, k]), so the
+  paper's K̇ costs nothing new.
+
+The derivatives of E and c are taken by automatic differentiation of the recursions, for any R.
+`linear/derivatives_closed.py` is the other road, the recursions of paper 004, 4.3 and 4.4, differentiated by
+hand: about a tenth fewer operations for closed loops where R picks speeds, more for any other R
+(counts are there, and in `cutjoint reproduce spencer-linear`). The tests compare the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from ..equations.dynamics import armature, joint_wrenches, onto_joints
+from ..equations.forces import applied, push
+from ..equations.kinematics import motion, position_rates
+from ..equations.loops import jacobian, loops, reactions, residual, velocity_terms
+from ..equations.solve import Constrained, accelerations, backward, constrained, entries, factorize, forward
+from ..equations.terms import Equations, terms
+
+# Linear models are for regular poses: there a softness near round-off needs one sweep only.
+SOFTNESS = 1e-15
+
+
+class Partials(NamedTuple):
+    """Derivatives of E (nv) and c (m) at constant v̇ and λ, along tangent, speeds and inputs."""
+
+    Eq: Any
+    Ev: Any
+    Eu: Any
+    cq: Any
+    cv: Any
+
+
+class Tangent(NamedTuple):
+    """A point of the manifold with its chart: what all linear models are made from."""
+
+    dv: Any
+    lam: Any
+    system: Constrained
+    G: Any
+    W: Any
+    Z: Any
+    K: Any  # δθ = K δy_q
+    X: Any  # δv = (X − K R X) δy_q + K δy_v, with G X = −D_q(Gv) K
+    partials: Partials
+
+
+def tangent_map(eq: Equations) -> Any:
+    """N(q) with q̇ = N v, nq × nv."""
+    w = ca.SX.sym("w", eq.tree.nv)
+    return ca.jacobian(position_rates(eq.model, eq.q, w), w)
+
+
+def bracket(eq: Equations, v: Any) -> Any:
+    """Matrix of k ↦ [v, k], nv × nv: ω× for balls, zero elsewhere."""
+    C = ca.SX(eq.tree.nv, eq.tree.nv)
+    for link in eq.tree.links:
+        if link.move == "Q":
+            C[link.v, link.v] = ca.skew(v[link.v])
+    return C
+
+
+class Residuals(NamedTuple):
+    """E and c with free accelerations, multipliers, and displacements δ on top of q."""
+
+    a: Any
+    lam: Any
+    delta: Any
+    E: Any
+    c: Any
+
+
+def residuals(eq: Equations) -> Residuals:
+    """E(q, v, a, λ, u) and c(q, v, a), by one Newton-Euler pass with the reactions as wrenches."""
+    a, delta = ca.SX.sym("a", eq.tree.nv), ca.SX.sym("delta", eq.tree.nv)
+    move = motion(eq.model, eq.q, eq.v, a, delta)
+    closed = loops(eq.model, move)
+    c = velocity_terms(closed)
+    lam = ca.SX.sym("lam", c.numel())
+    act = applied(eq.model, move, closed, eq.q + position_rates(eq.model, eq.q, delta), eq.v, eq.u)
+    wrenches = dict(act.wrenches)
+    for loop, part in zip(closed, reactions(closed, lam), strict=True):
+        push(wrenches, move, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
+        push(wrenches, move, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
+    E = onto_joints(eq.model, joint_wrenches(eq.model, move, wrenches)) + armature(eq.model) * a - act.tau
+    return Residuals(a, lam, delta, E, c)
+
+
+def partials(eq: Equations, dv: Any, lam: Any) -> Partials:
+    """∂E and ∂c at the accelerations and multipliers given."""
+    r = residuals(eq)
+    nv, zero = eq.tree.nv, ca.SX(eq.tree.nv, 1)
+    J = ca.jacobian(ca.vertcat(r.E, r.c), ca.vertcat(r.delta, eq.v, eq.u))
+    f = ca.Function("partials", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, r.delta], [J])
+    J = ca.sparsify(f(eq.q, eq.v, eq.u, eq.p, dv, lam, zero))
+    E, c, v, u = slice(0, nv), slice(nv, J.shape[0]), slice(nv, 2 * nv), slice(2 * nv, J.shape[1])
+    return Partials(J[E, :nv], J[E, v], J[E, u], J[c, :nv], J[c, v])
+
+
+def tangent(eq: Equations, R: Any) -> Tangent:
+    """Accelerations, chart and partial derivatives at a state; R is p × nv."""
+    t = terms(eq)
+    system = constrained(t.M, t.G, SOFTNESS)
+    dv, lam = accelerations(system, t.right, t.gamma, 2)
+    zero = ca.SX.zeros(t.G.shape[0], 1)
+    pairs = [accelerations(system, row.T, zero, 1) for row in ca.vertsplit(R)]
+    W = ca.horzcat(*(w for w, _ in pairs))
+    Z = ca.horzcat(*(z for _, z in pairs))
+    K = _basis(W, R)
+    part = partials(eq, dv, lam)
+    half = 0.5 * (part.cv @ K - t.G @ (bracket(eq, eq.v) @ K))  # D_q(Gv) K
+    X = ca.horzcat(*(_onto(system, -column) for column in ca.horzsplit(half)))
+    return Tangent(dv, lam, system, t.G, W, Z, K, X, part)
+
+
+def _onto(system: Constrained, c: Any) -> Any:
+    """x with G x = c, the shortest in the mass metric."""
+    n = len(system.M.order)
+    return accelerations(system, ca.SX(n, 1), c, 1)[0] if system.rows else ca.SX(n, 1)
+
+
+def _dependent(t: Tangent, R: Any, C: Any) -> Any:
+    """Columns x with G x = c and R x = 0, one for each column c of C."""
+    X = ca.horzcat(*(_onto(t.system, column) for column in ca.horzsplit(C)))
+    return X - t.K @ (R @ X)
+
+
+def _basis(W: Any, R: Any) -> Any:
+    """K = W (R W)⁻¹; where R picks single speeds, those rows of K are the unit matrix."""
+    S = ca.densify(R @ W)
+    factor = factorize(S, list(range(S.shape[0])))
+    picked = _picked(R)
+    rows = []
+    for k in range(W.shape[0]):
+        if k in picked:
+            rows.append(ca.SX.eye(S.shape[0])[picked[k], :])
+        else:
+            rows.append(backward(factor, forward(factor, entries(W[k, :].T))).T)
+    return ca.vertcat(*rows)
+
+
+def _arguments(eq: Equations, R: Any) -> tuple[list[Any], list[str]]:
+    """(q, v, u, p), and R behind them where it is a symbol."""
+    more = ([R], ["R"]) if not R.is_constant() else ([], [])
+    return [eq.q, eq.v, eq.u, eq.p, *more[0]], ["q", "v", "u", "p", *more[1]]
+
+
+def _picked(R: Any) -> dict[int, int]:
+    """Speed -> row of R, if R is a constant selection of speeds."""
+    if not R.is_constant() or R.nnz() != R.shape[0] or not all(float(x) == 1 for x in R.nonzeros()):
+        return {}
+    rows, columns = R.sparsity().get_triplet()
+    return dict(zip(columns, rows, strict=True))
+
+
+def linear(eq: Equations, R: Any) -> ca.Function:
+    """(q, v, u, p) → (A, B): δẏ = A δy + B δu in the chart R, 2p × 2p and 2p × inputs.
+
+    A = [−R[v,·]K, I; Â21, Â22] (004, 4.2; the printed one lacks τ(t) and the balls' bracket).
+    """
+    t = tangent(eq, R)
+    A21, A22, B2 = reduced(t, R)
+    p = R.shape[0]
+    A = ca.vertcat(ca.horzcat(-(R @ (bracket(eq, eq.v) @ t.K)), ca.SX.eye(p)), ca.horzcat(A21, A22))
+    B = ca.vertcat(ca.SX(p, eq.u.numel()), B2)
+    arguments, names = _arguments(eq, R)
+    out = ca.cse([ca.densify(A), ca.densify(B)])
+    return ca.Function("linear", arguments, out, names, ["A", "B"])
+
+
+def reduced(t: Tangent, R: Any) -> tuple[Any, Any, Any]:
+    """Â21, Â22 and the input matrix, p rows each."""
+    part = t.partials
+    gq = -(t.W.T @ part.Eq + t.Z.T @ part.cq)
+    gv = -(t.W.T @ part.Ev + t.Z.T @ part.cv)
+    A22 = gv @ t.K
+    return gq @ t.K + gv @ t.X - A22 @ (R @ t.X), A22, -(t.W.T @ part.Eu)
+
+
+def tangent_basis(eq: Equations, R: Any) -> ca.Function:
+    """(q, v, u, p) → (T, F, Fu): tangents of the manifold and the underlying ODE's slope along them.
+
+    T = [K 0; L K] spans the perturbations (δθ, δv) that stay on the manifold; F = [Df] T holds
+    (δθ̇, δv̇), and Fu the same for the inputs. Both 2nv rows.
+    """
+    t = tangent(eq, R)
+    A21, A22, B2 = reduced(t, R)
+    part, C, none = t.partials, bracket(eq, eq.v), ca.SX(*t.K.shape)
+    L = t.X - t.K @ (R @ t.X)
+    parts = [
+        t.K @ A2 + _dependent(t, R, -(part.cq @ dq + part.cv @ dv))
+        for A2, dq, dv in ((A21, t.K, L), (A22, none, t.K))
+    ]
+    T = ca.vertcat(ca.horzcat(t.K, none), ca.horzcat(L, t.K))
+    F = ca.vertcat(ca.horzcat(L - C @ t.K, t.K), ca.horzcat(*parts))
+    Fu = ca.vertcat(ca.SX(eq.tree.nv, eq.u.numel()), t.K @ B2)
+    arguments, names = _arguments(eq, R)
+    out = [ca.densify(x) for x in (T, F, Fu)]
+    return ca.Function("tangent_basis", arguments, out, names, ["T", "F", "Fu"])
+
+
+def parameter_slopes(eq: Equations, R: Any) -> ca.Function:
+    """(q, v, u, p) → (Tp, Bp): what a change of parameters does at constant y.
+
+    Tp = (δθ, δv)/δp keeps the loops closed at both levels, 2nv rows; Bp = δẏ/δp, 2p rows.
+    """
+    t = tangent(eq, R)
+    r = residuals(eq)
+    move = motion(eq.model, eq.q, eq.v)
+    closed = loops(eq.model, move)
+    gp = ca.jacobian(residual(eq.model, closed), eq.p)
+    Gv = jacobian(eq.model, closed, move.X) @ eq.v
+    Gv_p, N = ca.jacobian(Gv, eq.p), tangent_map(eq)
+    Gv_q = ca.jacobian(Gv, eq.q) @ N
+    slopes = [ca.jacobian(r.E, eq.p), ca.jacobian(r.c, eq.p)]
+    f = ca.Function("f", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, r.delta], slopes)
+    Ep, cp = f(eq.q, eq.v, eq.u, eq.p, t.dv, t.lam, ca.SX(eq.tree.nv, 1))
+    dq = _dependent(t, R, -gp)
+    dv = _dependent(t, R, -(Gv_p + Gv_q @ dq))
+    part = t.partials
+    slope = -(t.W.T @ (Ep + part.Eq @ dq + part.Ev @ dv) + t.Z.T @ (cp + part.cq @ dq + part.cv @ dv))
+    C = bracket(eq, eq.v)
+    arguments, names = _arguments(eq, R)
+    out = [ca.densify(ca.vertcat(dq, dv)), ca.densify(ca.vertcat(R @ (dv - C @ dq), slope))]
+    return ca.Function("parameter_slopes", arguments, out, names, ["Tp", "Bp"])

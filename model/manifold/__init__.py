@@ -1,0 +1,1 @@
+"""The poses and motions that closed loops allow: rank, charts, lift, assembly, step."""

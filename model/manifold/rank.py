@@ -1,0 +1,162 @@
+"""How a mechanism can move: rank of the loop Jacobian, mobility, redundant constraints.
+
+Rank is a matter of the whole neighbourhood: a row that depends on others all along the
+motion is redundant, one that does so at a single pose marks a singularity. So rank is taken
+as the largest found at the pose and at a few nearby assembled ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import qr
+
+from ..equations.loops import row_names
+from ..equations.topology import Tree
+from ..joints.types import TYPES
+
+if TYPE_CHECKING:
+    from ..simulation import Simulation
+
+RANK_TOLERANCE = 1e-7  # relative to the largest singular value
+SAMPLES = 4
+REACH = 0.02  # radians or metres away from the pose
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `cutjoint show` says of a mechanism."""
+
+    bodies: tuple[str, ...]
+    joints: tuple[tuple[str, str, str, str], ...]  # name, type, parent, child
+    cuts: tuple[str, ...]
+    coordinates: int
+    speeds: int
+    rows: int
+    freedoms_structural: int  # speeds minus rows: what Grübler's count says
+    rank: int  # on the manifold around the pose
+    rank_here: int  # at the pose itself
+    mobility: int  # speeds minus rank
+    redundant: tuple[str, ...]
+    singular_value: float  # smallest that belongs to the rank; 0 at a singularity
+    not_unique: tuple[str, ...] = ()  # joints whose reactions the redundant rows leave open
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def rank(G: np.ndarray) -> int:
+    """Number of singular values above the tolerance."""
+    return _rank(singular_values(G))
+
+
+def _rank(values: np.ndarray) -> int:
+    return int((values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)).sum())
+
+
+def singular_values(G: np.ndarray) -> np.ndarray:
+    return np.linalg.svd(G, compute_uv=False) if G.size else np.zeros(0)
+
+
+def distance(G: np.ndarray, generic: int) -> float:
+    """Smallest singular value that a regular pose would have; ∞ if there are no constraints."""
+    return _distance(singular_values(G), generic)
+
+
+def _distance(values: np.ndarray, generic: int) -> float:
+    return float(values[generic - 1]) if generic else float("inf")
+
+
+def generic_rank(
+    closure: Callable[[Any], Any],
+    project: Callable[[Any], Any],
+    retract: Callable[[Any, Any], Any],
+    q: np.ndarray,
+) -> tuple[int, np.ndarray]:
+    """Rank on the manifold around q, and a pose where it is attained.
+
+    `project(q)` takes a nearby pose onto g = 0. Seeded, so the answer does not change.
+    """
+    best, pose = rank(closure(q)[1]), q
+    random = np.random.default_rng(0)
+    for _ in range(SAMPLES):
+        G = closure(q)[1]
+        if not G.size:
+            break
+        _, s, Vt = np.linalg.svd(G)
+        here = int((s > RANK_TOLERANCE * max(s.max(initial=0.0), 1e-300)).sum())
+        null = Vt[here:].T
+        if not null.shape[1]:
+            break
+        direction = null @ random.normal(size=null.shape[1])
+        other = project(retract(q, REACH * direction / max(np.abs(direction).max(), 1e-300)))
+        g, G = closure(other)
+        if np.isfinite(other).all() and np.abs(g).max(initial=0.0) < 1e-9 and rank(G) > best:
+            best, pose = rank(G), other
+    return best, pose
+
+
+def redundant_rows(G: np.ndarray, generic: int, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of rows that follow from the others: what pivoted QR leaves over."""
+    if generic == G.shape[0]:
+        return ()
+    _, _, order = qr(G.T, mode="economic", pivoting=True)
+    return tuple(names[k] for k in sorted(order[generic:]))
+
+
+def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
+    """Joints whose reactions are not unique here: those of loops that can carry a stress of their own.
+
+    A left null vector of G, Gᵀn = 0, is a set of multipliers that does nothing to the motion; it
+    runs through the cut joints where it is not zero and all tree joints of their loops. The
+    multipliers given are the ones of least norm.
+    """
+    if not G.size:
+        return ()
+    U, s, _ = np.linalg.svd(G)
+    null = np.abs(U[:, int((s > RANK_TOLERANCE * max(s.max(), 1e-300)).sum()) :]).max(axis=1, initial=0.0)
+    found: set[str] = set()
+    at = 0
+    for cut in tree.cuts:
+        rows = TYPES[cut.type].rows
+        if null[at : at + rows].max(initial=0.0) > 1e-6:
+            ends = [tree.holder[body] for body in (cut.parent, cut.child)]
+            shared = tree.path(tree.common(*ends))
+            found |= {cut.name} | {tree.links[k].joint for e in ends for k in tree.path(e) if k not in shared}
+        at += rows
+    return tuple(sorted(found))
+
+
+NUMBERS = ("singularity.distance", "singularity.rank")
+
+
+def numbers(simulation: Simulation) -> dict[str, float]:
+    """Outputs that need singular values: the distance from a singularity, and the rank of G here."""
+    values, generic = singular_values(simulation.closure()[1]), simulation.generic_rank()[0]
+    return dict(zip(NUMBERS, (_distance(values, generic), float(_rank(values))), strict=True))
+
+
+def report(simulation: Simulation) -> Report:
+    """Tree, cuts, rank, mobility and redundant constraints of a simulation at its present pose."""
+    mechanism, tree = simulation.mechanism, simulation.tree
+    generic, pose = simulation.generic_rank()
+    G = simulation.closure()[1]
+    names = row_names(simulation.equations.model)
+    return Report(
+        tuple(b.name for b in mechanism.bodies),
+        tuple((j.name, j.type, j.parent, j.child) for j in mechanism.joints),
+        tuple(c.name for c in tree.cuts),
+        tree.nq,
+        tree.nv,
+        len(names),
+        tree.nv - len(names),
+        generic,
+        rank(G),
+        tree.nv - generic,
+        redundant_rows(simulation.closed(pose)[1], generic, names),
+        distance(G, generic),
+        undetermined(G, tree),
+    )

@@ -1,0 +1,57 @@
+"""Where a simulation starts, from the description's `start` and `speed`, in the engine's coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..describe import parameters
+from ..describe.mechanism import Mechanism
+from ..equations.topology import Tree
+from ..errors import SimulationError
+from ..joints.types import TYPES
+
+
+def start_coordinates(mechanism: Mechanism, tree: Tree) -> np.ndarray:
+    """Guess of q: each tree joint's `start`, or the pose where its frames coincide."""
+    q = np.zeros(tree.nq)
+    for name, where in tree.q.items():
+        joint = mechanism.joint(name)
+        q[where] = joint.start or TYPES[joint.type].zero
+    return q
+
+
+def start_speeds(mechanism: Mechanism, tree: Tree, q: np.ndarray) -> np.ndarray:
+    """Wanted v: each tree joint's `speed`."""
+    v = np.zeros(tree.nv)
+    for name, where in tree.v.items():
+        speed = mechanism.joint(name).speed
+        if speed:
+            v[where] = engine_speed(mechanism, tree, q, name, np.array(speed, float))
+    return v
+
+
+def engine_speed(mechanism: Mechanism, tree: Tree, q: np.ndarray, name: str, speed: np.ndarray) -> np.ndarray:
+    """A tree joint's speeds as the engine counts them; `kinematics.subspace` turns a reversed ball's ω."""
+    v = speed.copy()
+    link = next(x for x in tree.links if x.joint == name)
+    ball = TYPES[mechanism.joint(name).type].ball
+    if link.reverse and ball:
+        w, x, y, z = q[tree.q[name]][ball[0]]
+        v[ball[1]] = -Rotation.from_quat([x, y, z, w]).apply(speed[ball[1]])
+    return v
+
+
+def parameters_vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndarray:
+    """p with the description's numbers, but for the named ones."""
+    changed = mechanism
+    for name, value in values.items():
+        if name not in mechanism.parameters:
+            known = ", ".join(mechanism.parameters) or "none"
+            raise SimulationError(f"'{mechanism.name}' has no parameter '{name}'; parameters: {known}")
+        changed = parameters.replace_value(changed, mechanism.parameters[name], value)
+    return parameters.default_vector(replace(changed, parameters=mechanism.parameters))

@@ -1,0 +1,173 @@
+"""One step of time: (q, v, work, u, p, h) → (q, v, work), the same for Python, FMU and ROS.
+
+A CasADi MX function that calls the traced kernels, so that the C it becomes is generated
+from the very functions that Python evaluates.
+
+Near a kinematic singularity a mechanism can turn within microseconds, and a step of the
+length that real time allows would jump over the turn. The step therefore judges itself, by
+three numbers that are zero for the exact motion: the change of energy less the work done,
+the kinetic energy that the projection of the speeds takes away, and the gap left in the
+loops. If they are too large the step is done again in sub-steps of their own choice, of
+which there is a bounded number; far from singularities this costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+
+from ..equations.dynamics import mass_matrix
+from ..equations.forces import applied
+from ..equations.kinematics import motion
+from ..equations.loops import jacobian, loops, residual
+from ..equations.outputs import energies
+from ..equations.solve import accelerations, constrained
+from ..equations.terms import Equations, project_position, rates
+
+# Classical Runge-Kutta: nodes, weights. Each stage uses the slope before it.
+NODES = (0.0, 0.5, 0.5, 1.0)
+WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
+POSITION_SWEEPS = 2
+
+MOST_SUBSTEPS = 160  # tries in one step, refused ones included: what real time has to allow for
+SHORTEST = 2.0**-18  # of the step
+MOST_SCALING = 1.1  # of the kinetic energy, where sub-steps do not settle
+ENERGY_ERROR = 1e-6  # of the kinetic energy, per sub-step
+SPEED_LOSS = 1e-5  # length of the correction of v over the length of v, in the mass metric
+GAP = 1e-11  # largest |g|, metres or radians
+ROUND_OFF = 1e-12  # of all energies: what can't be told from zero
+
+
+def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS) -> ca.Function:
+    """Fourth-order Runge-Kutta on the underlying ODE, then projection onto g = 0 and G v = 0.
+
+    `work` integrates the power of inputs, loads and losses alongside, with the same weights,
+    so that energy minus work stays constant but for the integration error. With `substeps`
+    1 every step is a single one, come what may.
+    """
+    q, v, work = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("v", eq.tree.nv), ca.MX.sym("work")
+    u, p, h = ca.MX.sym("u", eq.u.numel()), ca.MX.sym("p", eq.p.numel()), ca.MX.sym("h")
+    names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new"]
+    once = single(eq)
+    if substeps <= 1 or not eq.tree.cuts:
+        new = once(q, v, work, u, p, h)[:3]
+        return ca.Function("step", [q, v, work, u, p, h], list(new), *names)
+    *new, error = once(q, v, work, u, p, h)
+    both = [q, v, work, u, p, h, *new, error]
+    again = ca.Function.if_else("judge", refined(eq, once, substeps), _keep(eq))
+    return ca.Function("step", [q, v, work, u, p, h], list(again(error > 1, *both)), *names)
+
+
+def single(eq: Equations) -> ca.Function:
+    """(q, v, work, u, p, h) → (q, v, work, error): one step; an error above 1 is too large."""
+    slope, onto_position, finish = rates(eq), project_position(eq), finished(eq)
+    q, v, work = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("v", eq.tree.nv), ca.MX.sym("work")
+    u, p, h = ca.MX.sym("u", eq.u.numel()), ca.MX.sym("p", eq.p.numel()), ca.MX.sym("h")
+    dq = dv = power = None
+    total: list[Any] = [0, 0, 0]
+    for node, weight in zip(NODES, WEIGHTS, strict=True):
+        at = (q, v) if dq is None else (q + node * h * dq, v + node * h * dv)
+        dq, dv, power = slope(*at, u, p)
+        total = [a + weight * b for a, b in zip(total, (dq, dv, power), strict=True)]
+    q1, v1, work1 = q + h * total[0], v + h * total[1], work + h * total[2]
+    for _ in range(POSITION_SWEEPS):
+        q1 = onto_position(q1, p)
+    v1, loss, gap, kinetic, potential = finish(q1, v1, p)
+    before = energy(eq)(q, v, p)
+    drift = kinetic + potential - before[0] - before[1] - (work1 - work)
+    error = judged(drift, loss, gap, kinetic, ca.fabs(potential) + ca.fabs(work1 - work))
+    return ca.Function("single", [q, v, work, u, p, h], [q1, v1, work1, error])
+
+
+def judged(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any) -> Any:
+    """The largest of the three errors, each over what is allowed of it; NaN counts as infinite."""
+    floor = ROUND_OFF * (kinetic + others)
+    parts = (
+        ca.fabs(drift) / (ENERGY_ERROR * kinetic + floor),
+        ca.sqrt(ca.fabs(loss) / (SPEED_LOSS**2 * kinetic + floor)),
+        gap / GAP,
+    )
+    worst = ca.fmax(ca.fmax(parts[0], parts[1]), parts[2])
+    return ca.if_else(worst <= 1e300, worst, 1e300)
+
+
+def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:
+    """The same step in sub-steps that shrink where the error is large and grow where it is not.
+
+    Every try shortens the length or moves on; at the shortest length, and when the tries run
+    out, the step is taken as it comes. Close to the singular point itself shorter steps can
+    be worse (round-off over a vanishing singular value), so the single step, which has leapt
+    over it, is kept if its error was the smaller. If even the better of the two is not good,
+    its speeds are scaled to the energy they should have: the direction, hence the branch, is
+    the one that momentum chose, and no energy jumps.
+    """
+    sizes = (1, 1, 1, eq.tree.nq, eq.tree.nv, 1, eq.u.numel(), eq.p.numel(), 1)
+    borders = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
+    x = ca.MX.sym("x", borders[-1])
+    done, length, worst, q, v, work, u, p, h = ca.vertsplit(x, borders)
+    *new, error = once(q, v, work, u, p, length * h)
+    good = ca.logic_or(error <= 1, length <= SHORTEST)
+    moved = [ca.if_else(good, a, b) for a, b in zip(new, (q, v, work), strict=True)]
+    at = done + ca.if_else(good, length, 0)
+    scale = ca.fmin(ca.fmax(0.9 * ca.fmax(error, 1e-12) ** -0.25, 1 / 16), 4)
+    wanted = ca.fmin(ca.fmax(length * scale, SHORTEST), 1 - at)
+    worst1 = ca.if_else(good, ca.fmax(worst, error), worst)
+    attempt = ca.Function("attempt", [x], [ca.vertcat(at, wanted, worst1, *moved, u, p, h)])
+    idle = ca.Function("idle", [x], [x])
+    guarded = ca.Function.if_else("guarded", attempt, idle)
+    body = ca.Function("body", [x], [guarded(x[0] < 1 - SHORTEST / 2, x)])
+
+    q, v, work, u, p, h = (ca.MX.sym(f"x{k}", size) for k, size in enumerate(sizes[3:]))
+    first = [ca.MX.sym(f"y{k}", size) for k, size in enumerate((eq.tree.nq, eq.tree.nv, 1, 1))]
+    end = body.fold(substeps)(ca.vertcat(0, 0.5, 0, q, v, work, u, p, h))
+    parts = ca.vertsplit(end, borders)
+    rest = ca.fmax(1 - parts[0], 0)
+    *last, error = once(*parts[3:6], u, p, rest * h)
+    worst = ca.fmax(parts[2], error)
+    better = worst <= first[3]
+    q1, v1, work1 = (ca.if_else(better, a, b) for a, b in zip(last, first[:3], strict=True))
+    before, after = energy(eq)(q, v, p), energy(eq)(q1, v1, p)
+    drift = after[0] + after[1] - before[0] - before[1] - (work1 - work)
+    scale = ca.sqrt(ca.fmin(ca.fmax(1 - drift / after[0], 1 / MOST_SCALING), MOST_SCALING))
+    v1 = ca.if_else(ca.fmin(worst, first[3]) > 1, scale * v1, v1)
+    return ca.Function("refined", [q, v, work, u, p, h, *first], [q1, v1, work1])
+
+
+def _keep(eq: Equations) -> ca.Function:
+    """The other branch of `refined`: the single step was good."""
+    sizes = (eq.tree.nq, eq.tree.nv, 1, eq.u.numel(), eq.p.numel(), 1, eq.tree.nq, eq.tree.nv, 1, 1)
+    symbols = [ca.MX.sym(f"x{k}", size) for k, size in enumerate(sizes)]
+    return ca.Function("keep", symbols, symbols[6:9])
+
+
+def finished(eq: Equations) -> ca.Function:
+    """(q, v, p) → (v, loss, gap, kinetic, potential): v onto G v = 0, and what the step is judged by.
+
+    The projection is the nearest in the mass metric. With S λ = G v it takes away the kinetic
+    energy ½ λᵀG v; `gap` is the largest |g| at q.
+    """
+    move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
+    closed = loops(eq.model, move)
+    G = jacobian(eq.model, closed, move.X)
+    miss = G @ eq.v
+    delta, lam = accelerations(
+        constrained(mass_matrix(eq.model, move.f), G), ca.SX.zeros(eq.tree.nv, 1), -miss
+    )
+    v = eq.v + delta
+    loss = 0.5 * ca.dot(lam, miss)
+    g = residual(eq.model, closed)
+    gap = ca.mmax(ca.fabs(g)) if g.numel() else ca.SX(0)
+    kinetic, potential = _energies(eq, v)
+    return ca.Function("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
+
+
+def energy(eq: Equations) -> ca.Function:
+    """(q, v, p) → (kinetic, potential)."""
+    return ca.Function("energy", [eq.q, eq.v, eq.p], list(_energies(eq, eq.v)))
+
+
+def _energies(eq: Equations, v: Any) -> tuple[Any, Any]:
+    move = motion(eq.model, eq.q, v)
+    potential = applied(eq.model, move, loops(eq.model, move), eq.q, v, ca.SX.zeros(eq.u.shape)).potential
+    return energies(eq, move, potential)

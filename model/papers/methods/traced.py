@@ -1,0 +1,52 @@
+"""Traced functions that only the selectable formulations need."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from ...equations.kinematics import motion, position_rates
+from ...equations.loops import jacobian, loops, residual
+from ...equations.outputs import energies
+from ...equations.terms import Equations, dense, terms
+from ...linear.exact import partials
+
+
+def jacobian_rate(eq: Equations) -> ca.Function:
+    """(q, v, p) → Ġ, the rate of the loop Jacobian along a motion."""
+    move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
+    G = jacobian(eq.model, loops(eq.model, move), move.X)
+    rate = ca.reshape(ca.jtimes(ca.vec(G), eq.q, position_rates(eq.model, eq.q, eq.v)), *G.shape)
+    return dense(ca.Function("jacobian_rate", [eq.q, eq.v, eq.p], [rate], ["q", "v", "p"], ["G_rate"]))
+
+
+def invariants(eq: Equations) -> ca.Function:
+    """(q, v, u, p) → (h, H): what stays constant, h = (g, G v, energy), and ∂h along (δ, v).
+
+    δ are small displacements along the speeds, as in `retraction`.
+    """
+    t = terms(eq)
+    kinetic, potential = energies(eq, t.move, t.applied.potential)
+    h = ca.vertcat(residual(eq.model, t.closed), t.G @ eq.v, kinetic + potential)
+    H = ca.horzcat(_along(eq, h), ca.jacobian(h, eq.v))
+    names = ["q", "v", "u", "p"], ["h", "H"]
+    return dense(ca.Function("invariants", [eq.q, eq.v, eq.u, eq.p], [h, H], *names))
+
+
+def derivatives(eq: Equations) -> ca.Function:
+    """(q, v, v̇, λ, u, p) → (∂E, ∂c, ∂(G v)/∂δ), exact, at constant v̇ and λ.
+
+    E = M v̇ − F + Gᵀλ (nv × 2nv) and c = G v̇ − γ (m × 2nv), along δ and v; see `linear/exact.py`.
+    """
+    t = terms(eq)
+    dv, lam = ca.SX.sym("dv", eq.tree.nv), ca.SX.sym("lam", t.G.shape[0])
+    part = partials(eq, dv, lam)
+    out = [ca.horzcat(part.Eq, part.Ev), ca.horzcat(part.cq, part.cv), _along(eq, t.G @ eq.v)]
+    names = ["q", "v", "dv", "lam", "u", "p"], ["E", "C", "GV"]
+    arguments = [eq.q, eq.v, dv, lam, eq.u, eq.p]
+    return dense(ca.Function("derivatives", arguments, out, *names))
+
+
+def _along(eq: Equations, x: ca.SX) -> ca.SX:
+    """∂x/∂q · N(q) with q̇ = N v."""
+    N = ca.jacobian(position_rates(eq.model, eq.q, eq.v), eq.v)
+    return ca.jacobian(x, eq.q) @ N

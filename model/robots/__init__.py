@@ -1,0 +1,1 @@
+"""Files that other robot software reads and writes."""

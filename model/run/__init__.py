@@ -1,0 +1,1 @@
+"""Motion over time: integration, events, recorded motions, inverse dynamics, equilibria."""

@@ -1,0 +1,96 @@
+"""Poses at rest: where given inputs hold a mechanism still, or the inputs that hold a pose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import SimulationError
+from ..linear.linearize import chart, linear_kernel, linearize
+from ..linear.model import LinearModel
+from ..manifold.assemble import close, loop_residuals, require_closed
+
+if TYPE_CHECKING:
+    from ..simulation import Simulation
+
+TOLERANCE = 1e-10  # rad/s² or m/s²
+MOST_ITERATIONS = 100
+LONGEST_STEP = 0.3  # radians or metres
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """A pose at rest and how it behaves when disturbed."""
+
+    coordinates: dict[str, list[float]]
+    inputs: dict[str, float]
+    residual: float  # largest acceleration left
+    iterations: int
+    linear: LinearModel
+    eigenvalues: np.ndarray
+
+    @property
+    def verdict(self) -> str:
+        """stable: everything decays; marginal: nothing grows; unstable: something does."""
+        growth = self.eigenvalues.real.max(initial=-np.inf)
+        scale = 1e-6 * (1 + np.abs(self.eigenvalues).max(initial=0))
+        return "unstable" if growth > scale else "stable" if growth < -scale else "marginal"
+
+
+def hold(simulation: Simulation) -> Equilibrium:
+    """Inputs that hold the present pose at rest (least norm if several could); they are set."""
+    simulation.state = replace(simulation.state, v=np.zeros(simulation.tree.nv))
+    simulation.set_inputs(simulation.inverse_dynamics())
+    return _report(simulation, 0)
+
+
+def settle(simulation: Simulation) -> Equilibrium:
+    """A pose near the present one where the present inputs leave everything at rest; it is taken.
+
+    Newton's method in independent coordinates, R v̇(y) = 0 with the exact Â21, loops closed at
+    every iterate. A saddle or a maximum of the potential is found as well as a minimum.
+    """
+    before = simulation.save()
+    try:
+        simulation.state = replace(simulation.state, v=np.zeros(simulation.tree.nv))
+        for iteration in range(MOST_ITERATIONS):
+            dv, _ = simulation.accelerations()
+            if np.abs(dv).max(initial=0.0) < TOLERANCE:
+                return _report(simulation, iteration)
+            _newton_step(simulation, dv)
+    except SimulationError:
+        simulation.restore(before)
+        raise
+    simulation.restore(before)
+    raise SimulationError(
+        f"no equilibrium of '{simulation.mechanism.name}' found near this pose: accelerations of "
+        f"{np.abs(dv).max():.3g} remain; start nearer to one, or change the inputs"
+    )
+
+
+def _newton_step(simulation: Simulation, dv: np.ndarray) -> None:
+    R = chart(simulation, None)
+    p = len(R)
+    at = (simulation.q, simulation.v, simulation.u, simulation.p)
+    A, _ = linear_kernel(simulation, R)(*at)
+    dy = -np.linalg.lstsq(A[p:, :p], R @ dv, rcond=1e-12)[0]
+    _, G = simulation.closure()
+    # δθ = K δy: the displacement with R δθ = δy that keeps G δθ = 0
+    delta = np.linalg.lstsq(np.vstack([R, G]), np.concatenate([dy, np.zeros(len(G))]), rcond=1e-12)[0]
+    length = np.abs(delta).max(initial=0.0)
+    delta *= min(1.0, LONGEST_STEP / length) if length else 1.0
+    q = simulation.kernel("retraction")(simulation.q, delta)
+    q, _ = close(simulation.closed, simulation.kernel("retraction"), q, np.ones(simulation.tree.nv, bool))
+    require_closed(simulation.mechanism, loop_residuals(simulation.closed(q)[0], simulation.tree.cuts))
+    simulation.state = replace(simulation.state, q=q)
+
+
+def _report(simulation: Simulation, iterations: int) -> Equilibrium:
+    model = linearize(simulation)
+    q, u = simulation.state.q, simulation.u
+    coordinates: dict[str, Any] = {name: q[where].tolist() for name, where in simulation.tree.q.items()}
+    inputs = dict(zip(simulation.inputs, u.tolist(), strict=True))
+    left = float(np.abs(simulation.accelerations()[0]).max(initial=0.0))
+    return Equilibrium(coordinates, inputs, left, iterations, model, model.eigenvalues())

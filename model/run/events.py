@@ -1,0 +1,84 @@
+"""Events: named functions of the state that cross zero during a run, located to round-off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scipy.optimize import brentq
+
+from ..equations.outputs import pick
+from ..errors import SimulationError
+
+if TYPE_CHECKING:
+    from ..simulation import Simulation
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something to watch for.
+
+    `function` is called with the simulation, or is the name of an output. `direction` +1 waits for
+    a rise through zero, −1 for a fall, 0 for either. `stop` ends the run there.
+    """
+
+    name: str
+    function: Callable[[Simulation], float] | str
+    direction: int = 0
+    stop: bool = False
+
+    def value(self, simulation: Simulation) -> float:
+        if isinstance(self.function, str):
+            return float(pick(simulation.outputs(), self.function))
+        return float(self.function(simulation))
+
+
+class Watch:
+    """Looks for zero crossings between one time and the next."""
+
+    def __init__(self, simulation: Simulation, events: Iterable[Event]):
+        self.simulation = simulation
+        self.events = tuple(events)
+        for event in self.events:
+            if event.direction not in (-1, 0, 1):
+                raise SimulationError(
+                    f"event '{event.name}' has the direction {event.direction}; it must be -1, 0 or 1"
+                )
+        self.before = [event.value(simulation) for event in self.events]
+        self.found: list[tuple[str, float]] = []
+
+    def look(self, begin: float, end: float, go: Callable[[float], None]) -> float | None:
+        """Crossings in (begin, end]; the time of the first that stops the run, or None.
+
+        `go(t)` puts the simulation at a time in between; it must be at `end` now and is there
+        afterwards, or at the event that stops.
+        """
+        crossed: list[tuple[float, Event]] = []
+        after = [event.value(self.simulation) for event in self.events]
+        for event, a, b in zip(self.events, self.before, after, strict=True):
+            rises, falls = a < 0 <= b, a > 0 >= b
+            if (rises and event.direction >= 0) or (falls and event.direction <= 0):
+                crossed.append((self._locate(event, begin, end, a, b, go), event))
+        self.before = after
+        for t, event in sorted(crossed, key=lambda pair: pair[0]):
+            self.found.append((event.name, t))
+            if event.stop:
+                go(t)
+                return t
+        if crossed:
+            go(end)
+        return None
+
+    def _locate(
+        self, event: Event, begin: float, end: float, a: float, b: float, go: Callable[[float], None]
+    ) -> float:
+        def at(t: float) -> float:
+            if t <= begin:
+                return a
+            if t >= end:
+                return b
+            go(t)
+            return event.value(self.simulation)
+
+        return float(brentq(at, begin, end, xtol=1e-14 + 1e-12 * (end - begin), rtol=1e-14))

@@ -1,0 +1,69 @@
+"""Inverse dynamics of a closed-loop mechanism: inputs for a wanted motion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import SimulationError
+from ..manifold import rank as mobility
+
+if TYPE_CHECKING:
+    from ..simulation import Simulation
+
+
+def inputs_for(
+    simulation: Simulation, acceleration: Mapping[str, Any] | Iterable[float] | None = None
+) -> np.ndarray:
+    """Inputs u that give the wanted accelerations at the present state; all zero if None.
+
+    Accelerations are given for all speeds, or by joint; what is not consistent with the loops
+    is replaced by the nearest that is. With K a basis of motions the loops allow,
+    (KᵀB) u = Kᵀ(M v̇ − F): solved with least norm where several inputs could do it.
+    """
+    tree, name = simulation.tree, simulation.mechanism.name
+    M, G, right, gamma, B = simulation.kernel("coefficients")(
+        simulation.q, simulation.v, 0 * simulation.u, simulation.p
+    )
+    dv = _consistent(simulation, acceleration, G, gamma)
+    K = np.linalg.svd(G)[2][mobility.rank(G) :].T if len(gamma) else np.eye(tree.nv)
+    need = K.T @ (M @ dv - right)
+    u, *_ = np.linalg.lstsq(K.T @ B, need, rcond=1e-10)
+    lacking = np.abs(K.T @ B @ u - need).max(initial=0.0)
+    if lacking > 1e-6 * (1.0 + np.abs(need).max(initial=0.0)):
+        raise SimulationError(
+            f"the inputs of '{name}' can't produce that motion: "
+            f"a generalized force of {lacking:.3g} is missing"
+        )
+    return u
+
+
+def _consistent(simulation: Simulation, acceleration: Any, G: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+    """v̇ with G v̇ = γ: what is known first, the unknown joints from the loops, then the nearest."""
+    tree = simulation.tree
+    dv, known = np.zeros(tree.nv), np.ones(tree.nv, bool)
+    if isinstance(acceleration, Mapping):
+        known[:] = not acceleration
+        for joint, value in acceleration.items():
+            if joint not in tree.v:
+                raise SimulationError(
+                    f"joint '{joint}' is not in the tree; give accelerations for tree joints"
+                )
+            dv[tree.v[joint]] = value
+            known[tree.v[joint]] = True
+    elif acceleration is not None:
+        given = np.asarray(list(acceleration), float)
+        if given.shape != dv.shape:
+            raise SimulationError(
+                f"{given.size} accelerations given, '{simulation.mechanism.name}' has {dv.size}"
+            )
+        dv[:] = given
+    if not np.isfinite(dv).all():
+        raise SimulationError("a wanted acceleration is NaN or infinite")
+    if not len(gamma):
+        return dv
+    if not known.all():
+        dv[~known] += np.linalg.lstsq(G[:, ~known], gamma - G @ dv, rcond=1e-9)[0]
+    return dv + np.linalg.lstsq(G, gamma - G @ dv, rcond=1e-9)[0]

@@ -1,0 +1,46 @@
+"""A recorded motion: times and named columns."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import SimulationError
+from ..files import write_atomically
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Outputs over time. `names` are scalar columns such as `body.platform.position[3]`."""
+
+    time: np.ndarray  # (n,)
+    names: tuple[str, ...]
+    values: np.ndarray  # (n, len(names))
+    events: tuple[tuple[str, float], ...] = ()  # name and time of each that was met, in order
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """One column, or all components of a vector output as (n, k)."""
+        if name in self.names:
+            return self.values[:, self.names.index(name)]
+        parts = [k for k, n in enumerate(self.names) if n.rpartition("[")[0] == name]
+        if not parts:
+            raise SimulationError(f"'{name}' was not recorded; recorded: {', '.join(self.names)}")
+        return self.values[:, parts]
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def write_csv(self, path: str | Path) -> None:
+        """Write `time` and all columns with every digit that matters."""
+        with write_atomically(path) as temporary, temporary.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["time", *self.names])
+            for t, row in zip(self.time, self.values, strict=True):
+                writer.writerow([repr(float(t)), *(repr(float(x)) for x in row)])

@@ -1,0 +1,35 @@
+"""Where bodies and joints of a simulation are in the world."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+if TYPE_CHECKING:
+    from ..simulation import Simulation
+
+Places = dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+def body_poses(simulation: Simulation) -> Places:
+    """Rotation matrix and origin of every body's frame in the world."""
+    y = simulation.outputs()
+    result = {"ground": (np.eye(3), np.zeros(3))}
+    for body in simulation.mechanism.bodies:
+        w, *xyz = y[f"body.{body.name}.orientation"]
+        R = Rotation.from_quat([*xyz, w]).as_matrix()
+        result[body.name] = (R, y[f"body.{body.name}.position"])
+    return result
+
+
+def joint_positions(simulation: Simulation) -> Places:
+    """Where each joint is in the world: its point on the parent and its point on the child."""
+    poses = body_poses(simulation)
+    result = {}
+    for j in simulation.mechanism.joints:
+        ends = ((j.parent, j.on_parent), (j.child, j.on_child))
+        a, b = (poses[body][0] @ np.asarray(frame.position) + poses[body][1] for body, frame in ends)
+        result[j.name] = (a, b)
+    return result

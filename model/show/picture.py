@@ -1,0 +1,279 @@
+"""A line picture of a mechanism in a pose, as one would sketch it on paper.
+
+Bodies are the lines or polygons between their joints, ground is hatched, joints are dots
+with a tick along their axis. The projection is parallel: planar mechanisms are seen
+straight on, others from above at an angle.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Polygon
+from scipy.spatial import ConvexHull, QhullError
+
+from ..describe.mechanism import GROUND, Joint, Mechanism, Strut
+from .plot import save_figure
+from .sketch import Pose, View, at, body_points, choose_view, family, joint_frame, strut_ends
+
+COLOURS = ("#4878b0", "#5b9e5f", "#9a6fb0", "#3f9ca3", "#8c6d4f", "#c28aa8", "#7f8a3a", "#6b7a8f")
+INK, CUT, MOTOR, GROUND_COLOUR = "#222222", "#d62728", "#f08c00", "#777777"
+MARKERS = {
+    "revolute": ("o", "white"),
+    "prismatic": ("s", "white"),
+    "cylindrical": ("D", "white"),
+    "helical": ("d", "white"),
+    "planar": ("h", "white"),
+    "universal": ("P", "white"),
+    "spherical": ("o", INK),
+    "fixed": ("s", INK),
+    "distance": ("o", INK),
+    "revolute-spherical": ("o", "white"),
+    "spherical-translational": ("D", INK),
+    "translational-distance": ("s", "white"),
+}
+STRETCHED = {"prismatic", "cylindrical", "distance", "helical"}  # drawn with a line between their ends
+STRETCHED |= {"revolute-spherical", "spherical-translational", "translational-distance"}
+
+
+def save_picture(
+    path: str | os.PathLike[str], mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] = ()
+) -> None:
+    """Draw and write to a file; its ending (png, svg, pdf) chooses the format."""
+    save_figure(path, draw(mechanism, poses, cuts), tight=True)
+
+
+def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] = ()) -> Figure:
+    """The picture of a mechanism whose bodies have these poses; `cuts` are marked red."""
+    poses = {**poses, GROUND: (np.eye(3), np.zeros(3))}
+    points = body_points(mechanism, poses)
+    view = choose_view(mechanism, poses, points)
+    figure = Figure(figsize=(9, 7), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_aspect("equal")
+    axes.axis("off")
+    families = _families(mechanism)
+    _draw_ground(axes, view, points[GROUND])
+    for body in mechanism.bodies:
+        com = at(poses[body.name], body.com)
+        _draw_body(axes, view, points[body.name], com, families[family(body.name)])
+    for strut in mechanism.struts:
+        _draw_strut(axes, view, strut, *strut_ends(strut, poses))
+    driven = {motor.joint for motor in mechanism.motors}
+    for joint in mechanism.joints:
+        if joint.type != "free":
+            _draw_joint(axes, view, joint, poses, joint.name in cuts, joint.name in driven)
+    _draw_names(axes, view, mechanism, poses)
+    _draw_compass(axes, view)
+    axes.legend(
+        handles=_legend(mechanism, families, cuts),
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        frameon=False,
+        fontsize=9,
+    )
+    axes.set_title(mechanism.name, fontsize=14, color=INK)
+    axes.margins(0.08)
+    low, high = axes.get_ylim()
+    wide = np.ptp(axes.get_xlim())
+    if high - low < 0.55 * wide:  # leave the legend room beside a mechanism that is drawn flat
+        axes.set_ylim((low + high - 0.55 * wide) / 2, (low + high + 0.55 * wide) / 2)
+    return figure
+
+
+def _hull(points: np.ndarray, size: float) -> np.ndarray | None:
+    """Corners of the convex hull on the paper in order, or None if it is no area."""
+    if len(points) < 3:
+        return None
+    try:
+        hull = ConvexHull(points)
+    except QhullError:
+        return None
+    return points[hull.vertices] if hull.volume > 1e-3 * size * size else None
+
+
+def _families(mechanism: Mechanism) -> dict[str, str]:
+    names = dict.fromkeys(family(body.name) for body in mechanism.bodies)
+    return {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(names)}
+
+
+def _draw_body(axes: Any, view: View, points: np.ndarray, com: np.ndarray, colour: str) -> None:
+    if len(points) == 1:  # a body that ends free: drawn as if it were an even bar
+        points = np.vstack([points, 2 * com - points])
+    elif not len(points):
+        points = com[None]
+    flat, middle = view.flat(points), view.flat(com)
+    order = 3 + 0.1 * np.tanh(view.depth(points) / view.size)
+    corners = _hull(flat, view.size)
+    if corners is not None:
+        axes.add_patch(Polygon(corners, closed=True, facecolor=colour, alpha=0.30, zorder=order))
+        axes.add_patch(
+            Polygon(corners, closed=True, fill=False, edgecolor=colour, linewidth=2.5, zorder=order)
+        )
+    else:
+        along = flat[np.argsort(flat @ np.ptp(flat, axis=0))] if len(flat) > 2 else flat
+        axes.plot(*along.T, color=colour, linewidth=5, solid_capstyle="round", zorder=order)
+    axes.plot(*np.vstack([flat.mean(axis=0), middle]).T, color=colour, linestyle=":", zorder=order)
+    axes.plot(*middle.T, marker="+", markersize=6, color=INK, alpha=0.6, linestyle="none", zorder=4)
+
+
+def _draw_ground(axes: Any, view: View, points: np.ndarray) -> None:
+    """A hatched plate through the points on ground, or a support under each."""
+    if not len(points):
+        return
+    flat = view.flat(points)
+    level = not view.planar and np.ptp(points @ view.up) < 0.2 * view.size
+    corners = _hull(flat, view.size) if level else None
+    if corners is not None:
+        centre = corners.mean(axis=0)
+        corners = centre + 1.15 * (corners - centre)
+        axes.add_patch(
+            Polygon(
+                corners, closed=True, facecolor="#eeeeee", edgecolor=GROUND_COLOUR, hatch="////", zorder=1
+            )
+        )
+        return
+    wide = 0.035 * view.size
+    for x, y in flat:
+        triangle = np.array([[x, y], [x - wide, y - 1.6 * wide], [x + wide, y - 1.6 * wide]])
+        axes.add_patch(Polygon(triangle, closed=True, facecolor="white", edgecolor=GROUND_COLOUR, zorder=1))
+        plate = [[-1.6, -1.6], [1.6, -1.6], [1.6, -2.4], [-1.6, -2.4]]
+        axes.add_patch(
+            Polygon(
+                np.array([x, y]) + wide * np.array(plate),
+                closed=True,
+                facecolor="#eeeeee",
+                edgecolor=GROUND_COLOUR,
+                hatch="//////",
+                linewidth=0,
+                zorder=0.9,
+            )
+        )
+
+
+def _draw_strut(axes: Any, view: View, strut: Strut, end1: np.ndarray, end2: np.ndarray) -> None:
+    """A spring as a zigzag, a cylinder as a thick rod in a thicker tube, a damper dashed."""
+    a, b = view.flat(end1)[0], view.flat(end2)[0]
+    if strut.actuated:
+        axes.plot(*np.array([a, b]).T, color=MOTOR, linewidth=3, zorder=3.2)
+        axes.plot(*np.array([a, a + 0.55 * (b - a)]).T, color=MOTOR, linewidth=8, alpha=0.7, zorder=3.2)
+    elif float(strut.stiffness) != 0.0:
+        along = np.linspace(0, 1, 19)
+        swing = 0.015 * view.size * np.array([0, 0, *([1, -1] * 7), 1, 0, 0])
+        across = np.array([a[1] - b[1], b[0] - a[0]]) / (np.linalg.norm(b - a) or 1.0)
+        axes.plot(*(a + np.outer(along, b - a) + np.outer(swing, across)).T, color=INK, zorder=3.2)
+    else:
+        axes.plot(*np.array([a, b]).T, color=INK, linestyle="--", zorder=3.2)
+
+
+def _draw_joint(
+    axes: Any, view: View, joint: Joint, poses: Mapping[str, Pose], cut: bool, motor: bool
+) -> None:
+    turn, here = joint_frame(joint.on_parent, poses[joint.parent])
+    _, there = joint_frame(joint.on_child, poses[joint.child])
+    flat = view.flat([here, there])
+    colour = CUT if cut else INK
+    if joint.type in STRETCHED:
+        axes.plot(*flat.T, color=colour, linewidth=1.5, linestyle=(0, (4, 1.5)), zorder=3.5)
+    ticks = {"spherical": (), "distance": (), "fixed": (), "universal": (2, 0)}.get(joint.type, (2,))
+    reach = 0.05 * view.size
+    for axis in ticks:
+        ends = view.flat([here - reach * turn[:, axis], here + reach * turn[:, axis]])
+        axes.plot(*ends.T, color=MOTOR if motor else colour, linewidth=3 if motor else 1.2, zorder=4.5)
+    marker, fill = MARKERS[joint.type]
+    places = flat if joint.type == "distance" else flat[:1]
+    axes.plot(
+        *places.T,
+        linestyle="none",
+        marker=marker,
+        markersize=10 if motor else 7,
+        markerfacecolor=MOTOR if motor else (CUT if cut and fill == INK else fill),
+        markeredgecolor=colour,
+        markeredgewidth=2 if cut else 1.2,
+        zorder=5,
+    )
+
+
+def _draw_names(axes: Any, view: View, mechanism: Mechanism, poses: Mapping[str, Pose]) -> None:
+    """Names of motors and cylinders, side by side where they share a place."""
+    names: dict[tuple[float, ...], list[str]] = {}
+    for motor in mechanism.motors:
+        joint = mechanism.joint(motor.joint)
+        place = view.flat(joint_frame(joint.on_parent, poses[joint.parent])[1])[0]
+        names.setdefault(tuple(np.round(place / view.size, 3)), []).append(motor.name)
+    for strut in mechanism.struts:
+        if strut.actuated:
+            middle = view.flat(np.mean(strut_ends(strut, poses), axis=0))[0]
+            names.setdefault(tuple(np.round(middle / view.size, 3)), []).append(strut.name)
+    for place, here in names.items():
+        at_point = np.array(place) * view.size
+        axes.annotate(
+            ", ".join(here), at_point, xytext=(9, -11), textcoords="offset points", fontsize=9, zorder=6
+        )
+
+
+def _draw_compass(axes: Any, view: View) -> None:
+    """A bar of a round length below the mechanism, and the world axes beside it."""
+    length = float(10 ** np.floor(np.log10(view.size / 4)))
+    length *= max(k for k in (1, 2, 5) if k * length <= view.size / 4)
+    x, y = axes.dataLim.x0, axes.dataLim.y0 - 0.06 * view.size
+    axes.plot([x, x + length], [y, y], color=GROUND_COLOUR, marker="|", linewidth=1.3)
+    axes.annotate(
+        f"{length:g} m",
+        (x + length / 2, y),
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="center",
+        fontsize=8,
+    )
+    for name, tip in zip("xyz", view.axes[:2].T, strict=True):
+        if np.linalg.norm(tip) > 0.05:
+            axes.annotate(
+                name,
+                xy=(1.1, 0.03),
+                xycoords="axes fraction",
+                xytext=tuple(34 * tip),
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                fontsize=9,
+                color=GROUND_COLOUR,
+                annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "color": GROUND_COLOUR, "shrinkA": 4, "shrinkB": 0},
+            )
+
+
+def _legend(mechanism: Mechanism, families: Mapping[str, str], cuts: Collection[str]) -> list[Any]:
+    counts = {name: sum(family(b.name) == name for b in mechanism.bodies) for name in families}
+    handles: list[Any] = [
+        Patch(color=colour, alpha=0.7, label=name if counts[name] == 1 else f"{name} × {counts[name]}")
+        for name, colour in families.items()
+    ]
+    handles.append(Patch(facecolor="#eeeeee", edgecolor=GROUND_COLOUR, hatch="////", label=GROUND))
+    point = {"linestyle": "none", "markeredgecolor": INK}
+    for kind in dict.fromkeys(joint.type for joint in mechanism.joints if joint.type in MARKERS):
+        marker, fill = MARKERS[kind]
+        handles.append(Line2D([], [], marker=marker, markerfacecolor=fill, label=kind, **point))
+    if cuts:
+        handles.append(
+            Line2D(
+                [],
+                [],
+                marker="o",
+                linestyle="none",
+                markerfacecolor="white",
+                markeredgecolor=CUT,
+                label="cut",
+            )
+        )
+    if mechanism.motors or any(s.actuated for s in mechanism.struts):
+        handles.append(Line2D([], [], marker="o", markerfacecolor=MOTOR, label="driven", **point))
+    handles.append(Line2D([], [], marker="+", label="centre of mass", **point))
+    return handles

@@ -1,0 +1,49 @@
+"""A picture of a design change: the new mechanism, and behind it in dashes where the old one was."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ..describe.mechanism import GROUND, Mechanism
+from ..design.propagate import Propagation
+from ..simulation import Simulation
+from .picture import draw
+from .sketch import Pose, body_points, choose_view
+
+OLD = "#999999"
+
+
+def change_figure(result: Propagation) -> Figure:
+    """The picture of a propagation."""
+    before, after = (Simulation(m, compile=False) for m in (result.before, result.mechanism))
+    cuts = [cut.name for cut in after.tree.cuts]
+    return draw_change((before.mechanism, before.body_poses()), (after.mechanism, after.body_poses()), cuts)
+
+
+def draw_change(
+    before: tuple[Mechanism, Mapping[str, Pose]],
+    after: tuple[Mechanism, Mapping[str, Pose]],
+    cuts: Collection[str] = (),
+) -> Figure:
+    """`before` and `after` are a mechanism and the poses of its bodies."""
+    mechanism, poses = after
+    figure = draw(mechanism, poses, cuts)
+    axes = figure.axes[0]
+    still = {GROUND: (np.eye(3), np.zeros(3))}
+    view = choose_view(mechanism, {**poses, **still}, body_points(mechanism, {**poses, **still}))
+    for body, points in body_points(before[0], {**before[1], **still}).items():
+        if len(points) > 1 and body != GROUND:
+            flat = view.flat(points)
+            order = np.argsort(np.arctan2(*(flat - flat.mean(axis=0)).T[::-1]))  # once round the middle
+            outline = flat[[*order, order[0]]] if len(points) > 2 else flat
+            axes.plot(*outline.T, color=OLD, linestyle="--", linewidth=1.2, marker=".", zorder=2)
+    legend = axes.get_legend()
+    handles = [*legend.legend_handles, Line2D([], [], color=OLD, linestyle="--", label="before")]
+    labels = [*(text.get_text() for text in legend.get_texts()), "before"]
+    place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False, "fontsize": 9}
+    axes.legend(handles, labels, **place)
+    return figure

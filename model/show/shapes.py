@@ -1,0 +1,68 @@
+"""Bodies as sticks and balls, for viewers that want shapes: URDF, ROS markers, the browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..describe.mechanism import GROUND, Mechanism
+
+THICKNESS = 0.015  # radius of a stick over the size of the mechanism
+NEAR = 1e-6  # metres: points closer than this are one
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What one body looks like in its own frame: sticks between points, or else a ball."""
+
+    sticks: tuple[tuple[np.ndarray, np.ndarray], ...]
+    ball: np.ndarray | None
+
+
+def shapes(mechanism: Mechanism) -> dict[str, Shape]:
+    """Every body as sticks: from joint to joint, from the middle of many, or to the centre of mass."""
+    held = points(mechanism)
+    result = {}
+    for body in mechanism.bodies:
+        found, com = held[body.name], np.array(body.com, float)
+        if len(found) == 1:
+            found = _distinct([*found, com])
+        if len(found) < 2:
+            result[body.name] = Shape((), com)
+        elif len(found) == 2:
+            result[body.name] = Shape(((found[0], found[1]),), None)
+        else:
+            middle = np.mean(found, axis=0)
+            spokes = tuple((middle, p) for p in found if np.linalg.norm(p - middle) > NEAR)
+            result[body.name] = Shape(spokes, None)
+    return result
+
+
+def radius(mechanism: Mechanism) -> float:
+    """Radius of sticks that suits the size of the mechanism, metres."""
+    held = points(mechanism)
+    spans = [float(np.linalg.norm(a - b)) for found in held.values() for a in found for b in found]
+    coms = [float(np.linalg.norm(np.array(b.com, float))) for b in mechanism.bodies]
+    return THICKNESS * (max(spans, default=0.0) or max(coms, default=0.0) or 1.0)
+
+
+def points(mechanism: Mechanism) -> dict[str, list[np.ndarray]]:
+    """Where joints and struts hold each body, in the body's own frame."""
+    held: dict[str, list[np.ndarray]] = {name: [] for name in (GROUND, *(b.name for b in mechanism.bodies))}
+    for joint in mechanism.joints:
+        if joint.type != "free":
+            held[joint.parent].append(np.array(joint.on_parent.position, float))
+            held[joint.child].append(np.array(joint.on_child.position, float))
+    for strut in mechanism.struts:
+        held[strut.body1].append(np.array(strut.point1, float))
+        held[strut.body2].append(np.array(strut.point2, float))
+    return {name: _distinct(found) for name, found in held.items()}
+
+
+def _distinct(found: list[np.ndarray]) -> list[np.ndarray]:
+    kept: list[np.ndarray] = []
+    for p in found:
+        if all(np.linalg.norm(p - other) > NEAR for other in kept):
+            kept.append(p)
+    return kept

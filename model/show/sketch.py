@@ -1,0 +1,128 @@
+"""Where everything in a picture of a mechanism lies, and from where to look at it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from math import cos, radians, sin
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..describe.mechanism import Frame, Mechanism, Strut
+
+Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and origin (3,) of a body in the world
+AZIMUTH, ELEVATION = radians(-75), radians(22)  # of the viewer, for spatial mechanisms
+
+
+class View(NamedTuple):
+    """Directions of the picture in world axes, rows (right, up, towards the viewer), and its size."""
+
+    axes: np.ndarray
+    size: float
+    up: np.ndarray  # against gravity
+    planar: bool
+
+    def flat(self, points: Any) -> np.ndarray:
+        """Points (n, 3) of the world on the paper (n, 2)."""
+        return np.atleast_2d(points) @ self.axes[:2].T
+
+    def depth(self, points: Any) -> float:
+        """How near to the viewer the points are on average."""
+        return float(np.mean(np.atleast_2d(points) @ self.axes[2]))
+
+
+def joint_frame(joint_side: Frame, pose: Pose) -> Pose:
+    """The frame of a joint on one of its bodies, in world axes."""
+    w, x, y, z = (float(e) for e in joint_side.orientation)
+    turn = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    return pose[0] @ turn, at(pose, joint_side.position)
+
+
+def strut_ends(strut: Strut, poses: Mapping[str, Pose]) -> tuple[np.ndarray, np.ndarray]:
+    return at(poses[strut.body1], strut.point1), at(poses[strut.body2], strut.point2)
+
+
+def body_points(mechanism: Mechanism, poses: Mapping[str, Pose]) -> dict[str, np.ndarray]:
+    """For each body the distinct world points where joints and struts hold it, shape (n, 3)."""
+    found: dict[str, list[np.ndarray]] = {name: [] for name in poses}
+    for joint in mechanism.joints:
+        if joint.type != "free":
+            found[joint.parent].append(joint_frame(joint.on_parent, poses[joint.parent])[1])
+            found[joint.child].append(joint_frame(joint.on_child, poses[joint.child])[1])
+    for strut in mechanism.struts:
+        end1, end2 = strut_ends(strut, poses)
+        found[strut.body1].append(end1)
+        found[strut.body2].append(end2)
+    return {name: _distinct(points) for name, points in found.items()}
+
+
+def choose_view(mechanism: Mechanism, poses: Mapping[str, Pose], points: Mapping[str, np.ndarray]) -> View:
+    """Straight on if all moves stay in one plane, from above at an angle otherwise; gravity pulls down."""
+    coms = [at(poses[b.name], b.com) for b in mechanism.bodies]
+    cloud = np.vstack([*points.values(), *coms])
+    size = float(np.max(np.ptp(cloud, axis=0))) or 1.0
+    gravity = np.array([float(g) for g in mechanism.gravity])
+    up = -gravity / np.linalg.norm(gravity) if np.any(gravity) else np.array([0.0, 0.0, 1.0])
+    normal = _normal(mechanism, poses, cloud, size)
+    if normal is None:
+        side = np.eye(3)[int(np.argmin(np.abs(up) - 1e-3 * np.array([2, 1, 0])))]
+        side -= up * (up @ side)
+        side /= np.linalg.norm(side)
+        level = cos(AZIMUTH) * side + sin(AZIMUTH) * np.cross(up, side)
+        toward = cos(ELEVATION) * level + sin(ELEVATION) * up
+    else:
+        toward = normal
+        if abs(toward @ up) > 0.9:  # the plane lies flat: look down on it, y upwards
+            up = np.array([0.0, 1.0, 0.0]) if abs(toward[1]) < 0.9 else np.array([0.0, 0.0, 1.0])
+        if np.cross(up, toward) @ np.array([1.0, 0.1, 0.01]) < 0:
+            toward = -toward
+    right = np.cross(up, toward)
+    right /= np.linalg.norm(right)
+    return View(np.array([right, np.cross(toward, right), toward]), size, up, normal is not None)
+
+
+def family(name: str) -> str:
+    """Bodies that differ by a number only (leg1, leg2) share a colour."""
+    return re.sub(r"[\s_-]*\d+(?=\D*$)", "", name) or name
+
+
+def _normal(
+    mechanism: Mechanism, poses: Mapping[str, Pose], cloud: np.ndarray, size: float
+) -> np.ndarray | None:
+    """Normal of the plane in which everything moves, or None."""
+    turns, slides = [], []
+    for joint in mechanism.joints:
+        axis = joint_frame(joint.on_parent, poses[joint.parent])[0][:, 2]
+        if joint.type in ("revolute", "cylindrical", "planar", "helical"):
+            turns.append(axis)
+        elif joint.type == "prismatic":
+            slides.append(axis)
+        elif joint.type in ("universal", "free"):
+            return None
+    if not turns:
+        return None
+    normal = turns[0]
+    flat = (
+        all(abs(axis @ normal) > 0.999 for axis in turns)
+        and all(abs(axis @ normal) < 0.04 for axis in slides)
+        and np.ptp(cloud @ normal) < 0.15 * size
+    )
+    return normal if flat else None
+
+
+def at(pose: Pose, point: Iterable[Any]) -> np.ndarray:
+    """A point of a body in world axes."""
+    return pose[1] + pose[0] @ np.array([float(x) for x in point])
+
+
+def _distinct(points: list[np.ndarray]) -> np.ndarray:
+    if not points:
+        return np.zeros((0, 3))
+    return np.unique(np.round(np.array(points), 9), axis=0)

@@ -1,0 +1,113 @@
+"""`cutjoint node`: run a mechanism as a ROS 2 node."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from ..model import CutjointError, load
+from ..model.cli.common import add_gravity, check_name, number, read_gravity
+from .settings import BY_NAME, MODES
+
+HELP = "Run a mechanism as a ROS 2 node until Ctrl-C: joint states out, torques in."
+EXAMPLE = """
+cutjoint node stewart
+cutjoint node stewart --mode lock_step --rate 500 --ros-args -r __ns:=/left
+cutjoint node arm --param joint_state_rate=0 udp=127.0.0.1:47000
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "mechanism", metavar="MECHANISM", nargs="?", help="name of an example, or a description file"
+    )
+    parser.add_argument("--mode", choices=MODES, help="how time passes (default real_time)")
+    parser.add_argument("--rate", metavar="HZ", help="periods a simulated second (default 1000)")
+    parser.add_argument("--step", metavar="S", help="integration step (default one a period)")
+    add_gravity(parser)
+    parser.add_argument("--start", nargs="+", metavar="JOINT=VALUE", help="coordinates held at the start")
+    parser.add_argument("--clock", action="store_true", help="publish /clock with simulated time")
+    parser.add_argument(
+        "--param",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="any parameter of the node",
+    )
+    parser.add_argument(
+        "--urdf", action="store_true", help="print the robot description and stop; needs no ROS"
+    )
+    parser.add_argument("--no-compile", action="store_true", help="do not use a C compiler")
+    parser.add_argument(
+        "--ros-args", nargs=argparse.REMAINDER, default=[], help="remappings, namespace, parameter files"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.urdf:
+        from ..model.robots.write_urdf import urdf
+
+        if not args.mechanism:
+            raise CutjointError("say which mechanism: 'cutjoint node NAME --urdf'")
+        print(urdf(load(args.mechanism)), end="")
+        return 0
+    values = _values(args)
+    try:
+        import rclpy  # noqa: F401
+    except ImportError as problem:
+        raise CutjointError(
+            f"rclpy can't be imported ({problem}); source a ROS 2 installation, or on Linux x86_64 "
+            "run 'pip install cutjoint[ros]'"
+        ) from problem
+    from .start_node import run as run_node
+
+    return run_node(values, ["--ros-args", *args.ros_args] if args.ros_args else [])
+
+
+def _values(args: argparse.Namespace) -> dict[str, Any]:
+    """Parameters of the node that the command line sets."""
+    values: dict[str, Any] = {}
+    for pair in args.param:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise CutjointError(f"--param takes NAME=VALUE, not '{pair}'")
+        values[check_name(name, [*BY_NAME, "use_sim_time"], "--param", "parameter")] = _value(text)
+    for name in ("mechanism", "mode"):
+        if getattr(args, name):
+            values[name] = getattr(args, name)
+    for name in ("rate", "step"):
+        if getattr(args, name):
+            values[name] = number(getattr(args, name), f"--{name}")
+    gravity = read_gravity(args.gravity)
+    if gravity is not None:
+        values["gravity"] = list(gravity) if isinstance(gravity, tuple) else gravity
+    if args.start:
+        values["start"] = " ".join(args.start)
+    if args.clock:
+        values["publish_clock"] = True
+    if args.no_compile:
+        values["compile"] = False
+    return values
+
+
+def _value(text: str) -> Any:
+    """A parameter as YAML reads plain words: true, false, a number, or text."""
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def main() -> int:
+    """Entry of `ros2 run cutjoint node`, which takes the same arguments."""
+    from ..model.cli.main import main as command
+
+    return command(["node", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
