@@ -47,9 +47,9 @@ def composite_loop(seed: int) -> Mechanism:
     kind = COMPOSITE[seed % len(COMPOSITE)]
     a, b = (str(x) for x in make.random.choice(["ground", "b1", "b2", "b3"], 2, replace=False))
     cut = Joint("cut1", kind, a, b, make.frame(), make.frame(), cut=True)
-    if TYPES[kind].keeps_length:
+    if "length" in TYPES[kind].fields:
         cut = replace(cut, length=float(make.random.uniform(0.5, 1.5)))
-    if TYPES[kind].keeps_travel:
+    if "travel" in TYPES[kind].fields:
         cut = replace(cut, travel=float(make.random.uniform(-0.5, 0.5)))
     return replace(tree, joints=(*tree.joints, cut))
 

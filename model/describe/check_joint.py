@@ -114,9 +114,10 @@ def _limits(joint: Joint, kinds: JointType, place: Place) -> tuple[float, float]
 def _pitch(joint: Joint) -> float:
     place = ("joints", joint.name, "pitch")
     pitch = plain_number(joint.pitch, place)
-    if joint.type == "helical" and pitch == 0:
-        raise Flaw(place, "a helical joint needs a pitch other than 0, in metres per radian")
-    if joint.type != "helical" and pitch != 0:
+    needed = "pitch" in TYPES[joint.type].fields
+    if needed and pitch == 0:
+        raise Flaw(place, f"a {joint.type} joint needs a pitch other than 0, in metres per radian")
+    if not needed and pitch != 0:
         raise Flaw(place, f"a {joint.type} joint has no pitch; use type helical")
     return pitch
 
@@ -124,7 +125,7 @@ def _pitch(joint: Joint) -> float:
 def _length(joint: Joint) -> float:
     place = ("joints", joint.name, "length")
     length = plain_number(joint.length, place)
-    keeps = TYPES[joint.type].keeps_length
+    keeps = "length" in TYPES[joint.type].fields
     if keeps and length <= 0:
         raise Flaw(place, f"length must be positive, not {length:g}; two points kept together are spherical")
     if not keeps and length != 0:
@@ -135,6 +136,6 @@ def _length(joint: Joint) -> float:
 def _travel(joint: Joint) -> float:
     place = ("joints", joint.name, "travel")
     travel = plain_number(joint.travel, place)
-    if travel != 0 and not TYPES[joint.type].keeps_travel:
+    if travel != 0 and "travel" not in TYPES[joint.type].fields:
         raise Flaw(place, f"a {joint.type} joint has no travel; use type translational-distance")
     return travel

@@ -40,7 +40,6 @@ def joint_units(joint_type: str) -> dict[str, tuple[str, ...]]:
     units["start"] = kind.position_units
     units["limits"] = kind.position_units[:1] * 2 or ("1", "1")
     units["speed"] = kind.speed_units
-    units["pitch"] = ("m/rad",) if joint_type == "helical" else ()
-    units["length"] = ("m",) if kind.keeps_length else ()
-    units["travel"] = ("m",) if kind.keeps_travel else ()
+    for field, unit in (("pitch", "m/rad"), ("length", "m"), ("travel", "m")):
+        units[field] = (unit,) if field in kind.fields else ()
     return units

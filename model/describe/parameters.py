@@ -184,7 +184,7 @@ def _joint_fields(joint: Joint) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
     for side in ("on_parent", "on_child"):
         frame: Frame = getattr(joint, side)
         yield f"{side}.position", frame.position, (FRAME["position"],) * 3
-        if joint.type != "distance":  # a rod's ends have no direction
+        if not TYPES[joint.type].directionless_ends:  # a rod's ends have no direction
             yield f"{side}.orientation", frame.orientation, (FRAME["orientation"],) * 4
     fields = ["pitch", "length", "travel", *(f for f in PER_SPEED if _given(getattr(joint, f)))]
     fields += ["friction_speed"] if _given(joint.friction) else []

@@ -34,8 +34,6 @@ _GROUPS = ("bodies", "joints", "motors", "springs", "cylinders", "loads", "outpu
 _JOINT = ("type", "parent", "child", "pitch", "lead", "length", "travel", *PER_SPEED, "limits")
 _JOINT += ("friction_speed", "limit_stiffness", "limit_damping", "start", "speed", "cut")
 _DIRECTIONS = ("axis", "across", "orientation")
-_DIRECTED: tuple[str, ...] = ("revolute", "prismatic", "cylindrical", "universal", "planar", "helical")
-_DIRECTED += ("revolute-spherical", "spherical-translational", "translational-distance")
 _ORIGIN = (0.0, 0.0, 0.0)
 # What to say of a field of the one form of description in the other.
 _IF_DRAWN = dict.fromkeys(
@@ -177,14 +175,14 @@ def _type(entry: Any, place: tuple[str, ...]) -> str:
 def _drawn_joint(name: str, entry: Any, origins: dict[str, Vector]) -> Joint:
     place = ("joints", name)
     joint_type = _type(entry, place)
-    rod = TYPES[joint_type].moves is None  # it has an end on each body, not one place
+    known = TYPES[joint_type]
+    rod = known.two_ends  # it has an end on each body, not one place
     points = ("point1", "point2") if rod else ("at",)
-    directions = () if joint_type == "distance" else ("axis", "across")
+    directions = () if known.directionless_ends else ("axis", "across")
     ends = {"at": f"a {joint_type} joint has two ends, 'point1' and 'point2'"} if rod else {}
     fields = Entries(entry, place, (*points, *directions, *_JOINT), {**_IF_DRAWN, **ends})
     parent, child = _ends(fields, origins, "parent", "child")
-    fields.need(*points, *(["axis"] if joint_type in _DIRECTED else []))
-    fields.need(*(["across"] if joint_type == "universal" else []))
+    fields.need(*points, *(["axis"] if known.directed else []), *(["across"] if known.needs_across else []))
     point1 = fields.vector("point1" if rod else "at", "m")
     point2 = fields.vector("point2" if rod else "at", "m")
     turned = _orientation(fields, Frame.orientation)

@@ -2,7 +2,8 @@
 
 The frames i (on the parent) and j (on the child) have origins r_i, r_j and axes a_i, a_j in
 world axes; d = r_j − r_i. These are the dot-1, dot-2, coincident-point and distance
-constraints of papers 000 and 003, and a screw row. Each returns
+constraints of papers 000 and 003, and a screw row. Each says how many `rows` it has, which
+`fields` of the joint it reads and whether the frames' `axes` matter to it, and returns
 
 - its residual Φ,
 - its derivative as covectors (c_ω, c_r) such that
@@ -55,6 +56,8 @@ class Across:
     a: int
     b: int
     rows: ClassVar[int] = 1
+    fields: ClassVar[tuple[str, ...]] = ()
+    axes: ClassVar[bool] = True
 
     def names(self) -> tuple[str, ...]:
         return (f"{AXIS[self.a]} across {AXIS[self.b]}",)
@@ -74,6 +77,8 @@ class Along:
 
     a: int
     rows: ClassVar[int] = 1
+    fields: ClassVar[tuple[str, ...]] = ()
+    axes: ClassVar[bool] = True
 
     def names(self) -> tuple[str, ...]:
         return (f"offset along {AXIS[self.a]}",)
@@ -95,6 +100,8 @@ class AlongChild:
 
     a: int
     rows: ClassVar[int] = 1
+    fields: ClassVar[tuple[str, ...]] = ()
+    axes: ClassVar[bool] = True
 
     def names(self) -> tuple[str, ...]:
         return (f"offset along the child's {AXIS[self.a]}",)
@@ -111,6 +118,8 @@ class Together:
     """The two origins coincide: Φ = A_baseᵀ d, in the axes of the body both chains start from."""
 
     rows: ClassVar[int] = 3
+    fields: ClassVar[tuple[str, ...]] = ()
+    axes: ClassVar[bool] = False
 
     def names(self) -> tuple[str, ...]:
         return tuple(f"gap along {x}" for x in AXIS)
@@ -134,6 +143,8 @@ class Distance:
     """The origins stay `length` apart: Φ = d·d − ℓ² (paper 003, Eq. 17)."""
 
     rows: ClassVar[int] = 1
+    fields: ClassVar[tuple[str, ...]] = ("length",)
+    axes: ClassVar[bool] = False
 
     def names(self) -> tuple[str, ...]:
         return ("distance",)
@@ -152,6 +163,8 @@ class SlideDistance:
     """
 
     rows: ClassVar[int] = 1
+    fields: ClassVar[tuple[str, ...]] = ("length", "travel")
+    axes: ClassVar[bool] = True
 
     def names(self) -> tuple[str, ...]:
         return ("distance from the slide",)
@@ -174,6 +187,8 @@ class Screw:
     """
 
     rows: ClassVar[int] = 1
+    fields: ClassVar[tuple[str, ...]] = ("pitch",)
+    axes: ClassVar[bool] = True
 
     def names(self) -> tuple[str, ...]:
         return ("screw",)

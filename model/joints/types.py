@@ -72,12 +72,41 @@ class JointType:
         return slice(k, k + 4), slice(k, k + 3)
 
     @property
-    def keeps_length(self) -> bool:
-        return any(isinstance(lock, Distance | SlideDistance) for lock in self.locks)
+    def fields(self) -> tuple[str, ...]:
+        """What a description must or may say of such a joint beside its frames, such as a pitch."""
+        return tuple(dict.fromkeys(field for lock in self.locks for field in lock.fields))
 
     @property
-    def keeps_travel(self) -> bool:
-        return any(isinstance(lock, SlideDistance) for lock in self.locks)
+    def two_ends(self) -> bool:
+        """Whether it spans a distance: it is always cut, and drawn from a point to another."""
+        return self.moves is None
+
+    @property
+    def directionless_ends(self) -> bool:
+        """Whether turning its frames changes nothing: a rod with ball ends."""
+        return self.two_ends and not any(lock.axes for lock in self.locks)
+
+    @property
+    def directed(self) -> bool:
+        """Whether a description must say where its axis points.
+
+        Not if it turns all ways or none, and slides all ways or none.
+        """
+        if self.moves is None:
+            return not self.directionless_ends
+        turns, slides = self._along
+        return bool(turns) or len(slides) in (1, 2)
+
+    @property
+    def needs_across(self) -> bool:
+        """Whether it matters where x points about the axis z: x and y are not treated alike."""
+        return any(("x" in along) != ("y" in along) for along in self._along)
+
+    @property
+    def _along(self) -> tuple[set[str], set[str]]:
+        """The axes it turns about and slides along, one by one."""
+        moves = self.moves or ()
+        return {m[1] for m in moves if m[0] in "RH"}, {m[1] for m in moves if m[0] == "P"}
 
     @property
     def zero(self) -> tuple[float, ...]:
