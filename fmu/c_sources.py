@@ -14,12 +14,13 @@ import casadi as ca
 
 from ..model.compile.c_pieces import split
 from ..model.joints.types import TYPES
+from ..model.manifold import thresholds
 from ..model.manifold.start_pose import start_coordinates
 from .functions import functions
 from .plan import Plan, wanted_speeds
 
 TOKEN = "{00000000-0000-0000-0000-000000000000}"  # stands where the hash of the content will be
-CORE = ("core.h", "core.c", "calls.c", "assemble.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")
+CORE = ("core.h", "core.c", "calls.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")
 # What CasADi adds for its own loader; the core knows sizes and memory itself.
 _ASIDE = "alloc_mem|init_mem|free_mem|checkout|release|incref|decref|n_in|n_out|default_in|name_in|name_out"
 _ASIDE = (
@@ -54,7 +55,7 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
 
 
 def units_to_compile(fmi: int) -> list[str]:
-    written = ("core", "calls", "assemble", "chart", "linear", "numeric", f"fmi{fmi}")
+    written = ("core", "calls", "chart", "linear", "numeric", f"fmi{fmi}")
     traced = ("kernels", "derivatives", "step", "step_fast", *(("adjoint",) if fmi == 3 else ()))
     return [f"{name}.c" for name in (*written, *traced)]
 
@@ -117,11 +118,13 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
     counts = [TYPES[cut.type].rows for cut in tree.cuts]
     starts = [sum(counts[:k]) for k in range(len(counts))]
     names = [f"joint '{cut.name}' ({cut.parent} to {cut.child})" for cut in tree.cuts]
+    given = [bool(plan.mechanism.joint(joints[k]).speed) for k in joint_of_v]
     fixed = [int(v.fixed) for v in plan.of("parameter") for _ in range(v.size)]
     parts = [
         "/* What is known of this mechanism at export. */",
         f'#define CJ_TOKEN "{TOKEN}"',
         f"#define CJ_STEP {plan.step!r}",
+        *(f"#define {name} {getattr(thresholds, name)!r}" for name in ("OPEN", "ROUGHLY", "SAME_TIME")),
         "#if defined(__GNUC__)\n#define CJ_TABLE static const __attribute__((unused))",
         "#else\n#define CJ_TABLE static const\n#endif",
         *(f"int {f.name()}(const double**, double**, long long int*, double*, int);" for f in traced),
@@ -130,6 +133,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         _array("double", "initial_v", state.v),
         _array("double", "guess_q", start_coordinates(plan.mechanism, tree)),
         _array("double", "default_speed", wanted_speeds(plan)),
+        _array("unsigned char", "given_speed", given),
         _array("double", "default_p", plan.simulation.p),
         _array("unsigned char", "fixed_p", fixed),
         _array("int", "joint_of_q", joint_of_q),

@@ -8,8 +8,7 @@ import casadi as ca
 
 from ..model.equations import terms as written
 from ..model.equations.outputs import outputs
-from ..model.manifold import lift as local
-from ..model.manifold import step
+from ..model.manifold import charts, closing, lift, step, tangent
 from .plan import Plan
 
 
@@ -20,14 +19,14 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [everything(eq.q, eq.v, eq.u, eq.p)[plan.rows]])
     make = {
         "step.c": lambda: {"step": step.runge_kutta(eq)},
-        "kernels.c": lambda: _values(eq, shown),
+        "kernels.c": lambda: _values(plan, eq, shown),
         "derivatives.c": lambda: (
-            {"tangent": local.tangent(eq, shown)}
-            | ({"sigma_tangent": local.singular_tangent(eq)} if plan.rank else {})
+            {"tangent": tangent.tangent(eq, shown)}
+            | ({"sigma_tangent": tangent.singular_tangent(eq)} if plan.rank else {})
         ),
         "adjoint.c": lambda: (
-            {"adjoint_kernel": local.adjoint(eq, shown)}
-            | ({"sigma_adjoint": local.singular_adjoint(eq)} if plan.rank else {})
+            {"adjoint_kernel": tangent.adjoint(eq, shown)}
+            | ({"sigma_adjoint": tangent.singular_adjoint(eq)} if plan.rank else {})
         ),
     }
     files = [name for name in make if adjoint or name != "adjoint.c"]
@@ -37,18 +36,18 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     return {name: [_named(f"cj_{n}", f) for n, f in plan.traced[name].items()] for name in files}
 
 
-def _values(eq: Any, shown: ca.Function) -> dict[str, ca.Function]:
+def _values(plan: Plan, eq: Any, shown: ca.Function) -> dict[str, ca.Function]:
+    use = closing.pieces(eq, closing.free_joints(eq))
     return {
         "outputs": shown,
         "dynamics": written.dynamics(eq),
         "closure": written.closure(eq),
-        "place": written.retraction(eq),
-        "project_velocity": written.project_velocity(eq),
-        "displacement": local.displacement(eq),
-        "chart_step": local.chart_step(eq),
-        "chart_speed": local.chart_speed(eq),
-        "chart_rates": local.chart_rates(eq),
-        "start_speed": local.start_speed(eq),
+        "assembly": closing.assembly(eq, use),
+        "start_speeds": closing.start_speeds(eq, use),
+        "lifted": lift.lift(eq, use),
+        "partition": charts.partition(eq, plan.rank),
+        "margin": charts.margin(eq, plan.rank),
+        "passed": charts.passed(eq, plan.rank),
     }
 
 

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
-from scipy.linalg import qr
 
 from ..model.compile.kernel import Kernel, kernel
 from ..model.describe import parameters
 from ..model.describe.reader import load
 from ..model.equations.outputs import outputs
 from ..model.errors import CutjointError, SimulationError
-from ..model.manifold import lift as local
+from ..model.manifold import charts, closing, tangent
 from ..model.simulation import Simulation, State
 from .plan import Plan, plan
 
@@ -103,9 +102,11 @@ class MechanismSlave(Fmi2Slave):
         """Speeds that were set are held, the others follow; what can't be is made the nearest."""
         sim, eq = self.simulation, self.simulation.equations
         q = sim.state.q
-        v = np.array(local.start_speed(eq)(q, wanted)).ravel()
-        v = np.array(local.chart_speed(eq)(q, v, (~held).astype(float), sim.p)).ravel()
-        v = sim.kernel("project_velocity")(q, v, sim.p)
+        use = closing.pieces(eq, closing.free_joints(eq))
+        v, fits = closing.start_speeds(eq, use)(q, wanted, held.astype(float), sim.p)
+        if not fits:
+            raise SimulationError("the loops do not allow the start speeds together; give fewer of them")
+        v = np.array(v).ravel()
         sim.state = replace(sim.state, v=v)
 
     def do_step(self, current_time: float, step_size: float) -> bool:
@@ -184,10 +185,8 @@ class MechanismSlave(Fmi2Slave):
         eq, nv, nu = sim.equations, sim.tree.nv, len(sim.inputs)
         if self._tangent is None:
             everything = outputs(eq)[0]
-            self._tangent = kernel(local.tangent(eq, everything))
-        G = sim.closure()[1]
-        free = np.zeros(nv)
-        free[qr(G, mode="r", pivoting=True)[1][: self.plan.rank] if G.size else []] = 1.0
+            self._tangent = kernel(tangent.tangent(eq, everything))
+        free = np.array(charts.partition(eq, self.plan.rank)(sim.q, sim.p)[0]).ravel()
         independent = np.flatnonzero(free == 0)
         rows = np.array(self.plan.rows, int)[np.array(self.plan.linear_rows, int)]
         columns = []

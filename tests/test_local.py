@@ -8,7 +8,7 @@ import pytest
 from cutjoint.model import Simulation
 from cutjoint.model.equations.outputs import outputs
 from cutjoint.model.equations.terms import dynamics, retraction
-from cutjoint.model.manifold import lift as local
+from cutjoint.model.manifold import charts, closing, lift, tangent
 from random_mechanisms import random_loop, random_tree
 from scipy.linalg import qr
 
@@ -31,13 +31,10 @@ class Chart:
         rows = everything(eq.q, eq.v, eq.u, eq.p)[:8]
         self.outputs = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [rows])
         self.dynamics, self.place = dynamics(eq), retraction(eq)
-        self.step, self.speed = local.chart_step(eq), local.chart_speed(eq)
-        self.rates, self.displacement = local.chart_rates(eq), local.displacement(eq)
+        self.full = lift.lift(eq, closing.pieces(eq, closing.free_joints(eq)))
+        self.rates, self.displacement = lift.displacement_rates(eq), lift.displacement(eq)
         sim.set_inputs(random.normal(size=len(sim.inputs)))
-        G = sim.closure()[1]
-        self.free = np.zeros(nv)
-        if G.size:
-            self.free[qr(G, mode="r", pivoting=True)[1][: sim.topology().rank]] = 1.0
+        self.free = flat(charts.partition(eq, sim.topology().rank)(sim.q, sim.p)[0])
         self.independent = np.flatnonzero(self.free == 0)
         self.r, n = sim.q.copy(), len(self.independent)
         self.y, self.w = 0.02 * random.normal(size=n), 0.3 * random.normal(size=n)
@@ -49,11 +46,10 @@ class Chart:
         return full
 
     def lift(self, y: np.ndarray, w: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        d = self.spread(y)
-        for _ in range(8):
-            d = flat(self.step(self.r, d, self.free, p)[0])
-        q = flat(self.place(self.r, d))
-        return d, q, flat(self.speed(q, self.spread(w), self.free, p))
+        none = np.zeros(self.sim.tree.nv)
+        d, q, v, _, closed = self.full(self.r, none, none, self.spread(y), self.spread(w), self.free, p)
+        assert float(closed) == 1.0
+        return flat(d), flat(q), flat(v)
 
     def values(self, y: np.ndarray, w: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:
         d, q, v = self.lift(y, w, p)
@@ -83,7 +79,7 @@ def test_directions_forward_and_rows_back(chart: Chart) -> None:
     point = (chart.r, d, v, chart.free, chart.u, chart.p)
     dy, dw, du, dp = (random.normal(size=k) for k in (n, n, chart.u.size, chart.p.size))
     seeds = (chart.spread(dy), chart.spread(dw), du, dp)
-    parts = [flat(x) for x in local.tangent(eq, chart.outputs)(*point, *seeds)]
+    parts = [flat(x) for x in tangent.tangent(eq, chart.outputs)(*point, *seeds)]
     exact, h = np.concatenate(parts), 1e-6
     ends = [
         chart.values(chart.y + s * dy, chart.w + s * dw, chart.u + s * du, chart.p + s * dp) for s in (h, -h)
@@ -91,8 +87,42 @@ def test_directions_forward_and_rows_back(chart: Chart) -> None:
     slope = (ends[0] - ends[1]) / (2 * h)
     assert np.abs(slope - exact).max() < 1e-6 * max(1.0, np.abs(exact).max())
     rows = [random.normal(size=x.size) for x in parts]
-    back = [flat(x) for x in local.adjoint(eq, chart.outputs)(*point, *rows)]
+    back = [flat(x) for x in tangent.adjoint(eq, chart.outputs)(*point, *rows)]
     left = sum(a @ b for a, b in zip(rows, parts, strict=True))
     right = sum(a @ b for a, b in zip(back, seeds, strict=True))
     size = sum(np.abs(a) @ np.abs(b) for a, b in zip(rows, parts, strict=True))
     assert abs(left - right) < 1e-11 * size
+
+
+@pytest.mark.parametrize(("m", "n", "rank"), [(6, 9, 6), (5, 3, 2), (15, 21, 15), (5, 8, 3), (1, 1, 1)])
+def test_pivots_are_those_of_pivoted_qr(m: int, n: int, rank: int) -> None:
+    random = np.random.default_rng(m)
+    G = random.normal(size=(m, rank)) @ random.normal(size=(rank, n))
+    chosen, smallest = charts.pivots(m, n, rank)(G, np.ones(n))
+    R, order = qr(G, mode="r", pivoting=True)
+    assert set(np.flatnonzero(flat(chosen))) == set(order[:rank])
+    assert float(smallest) == pytest.approx(abs(R[rank - 1, rank - 1]), rel=1e-9)
+
+
+def test_round_off_does_not_choose_coordinates() -> None:
+    """Columns of equal length, one of them longer by what a compiler may round: the first is taken."""
+    for longer in range(3):
+        A = np.eye(3)[:2] @ np.array([[1, 0, 1], [0, 1, 0], [0, 0, 0]])
+        A[:, longer] *= 1 + 1e-15
+        assert flat(charts.pivots(2, 3, 2)(A, np.ones(3))[0]).tolist() == [1, 1, 0]
+
+
+def test_a_lift_asks_no_clock(chart: Chart) -> None:
+    """The search starts where the last rates lead, by as much as the new states say, and only then."""
+    nv, none = chart.sim.tree.nv, np.zeros(chart.sim.tree.nv)
+    d, _, v, rate, _ = (
+        flat(x)
+        for x in chart.full(
+            chart.r, none, none, chart.spread(0 * chart.y), chart.spread(chart.w), chart.free, chart.p
+        )
+    )
+    assert d == pytest.approx(none, abs=1e-12) and rate == pytest.approx(v, abs=1e-12)
+    ahead = 0.01 * v
+    ends = chart.full(chart.r, d, rate, ahead, chart.spread(chart.w), chart.free, chart.p)
+    assert flat(ends[0])[chart.independent] == pytest.approx(ahead[chart.independent], abs=0)
+    assert np.abs(flat(ends[0]) - ahead).max(initial=0.0) < 0.01 * max(1.0, np.abs(v).max()) * max(1, nv)

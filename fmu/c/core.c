@@ -85,7 +85,7 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
         cj_say(s, CJ_ERROR, "logStatusError", "a step must be finite and not negative, not %g s", length);
         return CJ_ERROR;
     }
-    if (!(fabs(time - x->time) <= 1e-9 * (1 + fabs(time)))) {
+    if (!(fabs(time - x->time) <= SAME_TIME * (1 + fabs(time)))) {
         cj_say(s, CJ_ERROR, "logStatusError",
                "the step starts at %.9g s, but the mechanism is at %.9g s; restore a state to go back", time, x->time);
         return CJ_ERROR;
@@ -95,13 +95,13 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
         cj_say(s, CJ_ERROR, "logStatusError", "a step of %g s would take more than 1e9 inner steps of %g s", length, CJ_STEP);
         return CJ_ERROR;
     }
-    const long whole = (long)(steps + 1e-9);
+    const long whole = (long)(steps + SAME_TIME);
     const double rest = length - whole * CJ_STEP;
     const double *q = x->q, *v = x->v, *work = &x->work; /* the state itself is written when all is done */
     for (long n = 0; n <= whole; ++n) {
         double h = CJ_STEP;
         if (n == whole) {
-            if (!(rest > 1e-9 * CJ_STEP)) break;
+            if (!(rest > SAME_TIME * CJ_STEP)) break;
             h = rest;
         }
         const int to = n % 2; /* a step never writes what it reads */
@@ -177,7 +177,7 @@ cj_status cj_get(cj_instance* s, unsigned slot, double* value)
     } else if (IN(slot, SLOT_MARGIN, NZ)) {
         status = current(s);
         if (status == CJ_OK) status = cj_in_chart(s);
-        if (status == CJ_OK) *value = cj_margin(s);
+        if (status == CJ_OK) *value = cj_room(s);
     } else if (IN(slot, SLOT_LINEAR, NLINEAR)) {
         status = current(s);
         if (status == CJ_OK) status = cj_linearize(s);

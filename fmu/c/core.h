@@ -28,15 +28,16 @@ typedef struct {
     double time, work;
     double q[CJ_ROOM(NQ)], v[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
     double start_q[CJ_ROOM(NQ)], start_v[CJ_ROOM(NV)];
-    double r[CJ_ROOM(NQ)], d[CJ_ROOM(NV)], dependent[CJ_ROOM(NV)]; /* the chart: see model/manifold/lift.py */
-    double rate[CJ_ROOM(NV)], lift_time; /* d' and time of the last pose */
-    double seen_time, seen_q[CJ_ROOM(NQ)], seen_v[CJ_ROOM(NV)], seen_dv[CJ_ROOM(NV)]; /* last state watched */
+    double r[CJ_ROOM(NQ)], d[CJ_ROOM(NV)], rate[CJ_ROOM(NV)], dependent[CJ_ROOM(NV)]; /* the chart: model/manifold */
+    double state_d[CJ_ROOM(NV)], state_v[CJ_ROOM(NV)]; /* states that the host has set, at independent places */
+    double seen_q[CJ_ROOM(NQ)], seen_d[CJ_ROOM(NV)], seen_rate[CJ_ROOM(NV)]; /* the motion watched last */
+    double seen_v[CJ_ROOM(NV)], seen_dv[CJ_ROOM(NV)];
     int independent[CJ_ROOM(NF)];
     int phase;
     int assembled; /* q, v follow from parameters and start values */
     int charted;   /* there is a chart */
     int placed;    /* d belongs to q */
-    int lifted;    /* q and v belong to the states in d and v */
+    int lifted;    /* q and v belong to the states */
 } cj_state;
 
 typedef void (*cj_logger)(void* host, cj_status status, const char* category, const char* message);
@@ -53,8 +54,8 @@ typedef struct cj_instance {
     double sigma, left[CJ_ROOM(NM)], right[CJ_ROOM(NV)];
     double linear[CJ_ROOM(NLINEAR)];
     double g[CJ_ROOM(NM)], G[CJ_ROOM(NM * NV)], copy[CJ_ROOM(NM * NV)], U[CJ_ROOM(NM * NM)];
+    double next_q[CJ_ROOM(NQ)], next_d[CJ_ROOM(NV)], next_v[CJ_ROOM(NV)], next_rate[CJ_ROOM(NV)];
     double step_q[2][CJ_ROOM(NQ)], step_v[2][CJ_ROOM(NV)], step_work[2];
-    double next_q[CJ_ROOM(NQ)], hv[CJ_ROOM(NV)], hv2[CJ_ROOM(NV)];
     double seed_d[CJ_ROOM(NV)], seed_v[CJ_ROOM(NV)], seed_u[CJ_ROOM(NU)], seed_p[CJ_ROOM(NP)];
     double seed_rate[CJ_ROOM(NV)], seed_dv[CJ_ROOM(NV)], seed_y[CJ_ROOM(NY)], seed_q[CJ_ROOM(NQ)];
     double out_p[CJ_ROOM(NP)], seed_sigma;
@@ -119,18 +120,13 @@ cj_status cj_give_nominals(cj_instance*, const char* function, double* x, size_t
 cj_status cj_give_indicators(cj_instance*, const char* function, double* z, size_t n);
 
 /* between the files of the core */
-double cj_largest(const double* x, int n);
-void cj_newton(cj_instance*, const double* r, const double* d, const double* dependent, double* d_next);
-void cj_move(cj_instance*, const double* r, const double* d, double* q);
-void cj_speeds(cj_instance*, const double* q, const double* v, const double* dependent, double* v_next);
 cj_status cj_assemble(cj_instance*);
 cj_status cj_lift(cj_instance*);
 cj_status cj_in_chart(cj_instance*);
-double cj_margin(cj_instance*);
+double cj_room(cj_instance*);
 void cj_sigma(cj_instance*);
 cj_status cj_linearize(cj_instance*);
 
-double cj_pivots(double* A, int m, int n, int rank, const double* allowed, double* chosen);
 double cj_singular(const double* G, int m, int n, int rank, double* R, double* U, double* a, double* b);
 
 #endif

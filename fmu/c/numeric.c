@@ -1,7 +1,5 @@
-/* The two numeric routines that can't be straight-line code: they decide by size.
- *
- * Their counterparts in Python are scipy.linalg.qr with pivoting and numpy.linalg.svd; tests hold
- * these against those. Matrices are column-major, as CasADi writes them. No memory is allocated.
+/* Singular values: the one numeric routine that can't be straight-line code. Its counterpart in
+ * Python is numpy.linalg.svd; a test holds it against that. Matrices are column-major, as CasADi writes them. No memory is allocated.
  */
 #include "core.h"
 #include <math.h>
@@ -11,40 +9,6 @@ static double dot(const double* a, const double* b, int n)
     double sum = 0;
     for (int i = 0; i < n; ++i) sum += a[i] * b[i];
     return sum;
-}
-
-/* QR with column pivoting: choose `rank` columns of A (m x n, destroyed), each the largest once
- * those before it are taken out. Only columns with allowed[j] != 0 are considered (all if NULL).
- * chosen[j] becomes 1 or 0. Returns the smallest pivot: how far the choice is from dependent. */
-double cj_pivots(double* A, int m, int n, int rank, const double* allowed, double* chosen)
-{
-    double smallest = INFINITY;
-    for (int j = 0; j < n; ++j) chosen[j] = 0;
-    for (int k = 0; k < rank; ++k) {
-        int best = -1;
-        double size = -1;
-        for (int j = 0; j < n; ++j) {
-            if (chosen[j] != 0 || (allowed && allowed[j] == 0)) continue;
-            const double s = dot(A + j * m, A + j * m, m);
-            if (s > size) { size = s; best = j; }
-        }
-        if (best < 0) return 0;
-        chosen[best] = 1;
-        const double pivot = sqrt(size);
-        if (pivot < smallest) smallest = pivot;
-        if (!(pivot > 0)) continue;
-        double* a = A + best * m;
-        for (int i = 0; i < m; ++i) a[i] /= pivot;
-        for (int j = 0; j < n; ++j) {
-            if (chosen[j] != 0) continue;
-            double* b = A + j * m;
-            for (int twice = 0; twice < 2; ++twice) { /* the second pass removes the first one's round-off */
-                const double c = dot(a, b, m);
-                for (int i = 0; i < m; ++i) b[i] -= c * a[i];
-            }
-        }
-    }
-    return smallest;
 }
 
 /* The rank-th singular value of G (m x n) with its vectors a (m) and b (n), by one-sided Jacobi

@@ -1,0 +1,104 @@
+"""Charts by coordinate partitioning (paper 004, 2.3): which speeds are independent, and for how long.
+
+A chart is a reference pose r and a choice of dependent speeds, `free`: 1 for every dependent one, 0
+for every independent one. The choice is pivoted QR's: `rank` columns of G, each the longest once
+those before it are taken out; the smallest pivot tells how far they are from dependence. All of it is
+traced, so that Python and FMU make the same choices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+
+from ..equations.terms import Equations, closure
+from .thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
+
+
+def pivots(rows: int, columns: int, rank: int) -> ca.Function:
+    """(A, allowed) → (chosen, smallest): `rank` columns of A by pivoted Gram-Schmidt, and the smallest pivot.
+
+    Among columns of equal length, up to TIE, the first is taken: symmetric mechanisms have such, and
+    round-off must not decide.
+    """
+    sizes = (rows * columns, columns, 1, columns)
+    borders = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
+    x = ca.SX.sym("x", borders[-1])
+    flat, chosen, smallest, allowed = ca.vertsplit(x, borders)
+    A = ca.reshape(flat, rows, columns)
+    length = ca.if_else(ca.logic_and(allowed, ca.logic_not(chosen)), ca.sum1(A**2).T, -1)
+    best = ca.mmax(length)
+    hit = length >= (1 - TIE) * best
+    first = ca.logic_and(hit, ca.cumsum(hit) < 1.5)
+    pivot = ca.sqrt(ca.fmax(best, 0))
+    a = A @ first / ca.fmax(pivot, TINY)
+    for _ in range(2):  # the second pass removes the first one's round-off
+        A = A - a @ (a.T @ A)
+    step = ca.vertcat(ca.vec(A), chosen + first, ca.fmin(smallest, pivot), allowed)
+    A, allowed = ca.MX.sym("A", rows, columns), ca.MX.sym("allowed", columns)
+    start = ca.vertcat(ca.vec(A), ca.MX.zeros(columns, 1), ca.inf, allowed)
+    end = ca.Function("pivot", [x], [step]).fold(rank)(start) if rank else start
+    _, chosen, smallest, _ = ca.vertsplit(end, borders)
+    return ca.Function("pivots", [A, allowed], [chosen, smallest], ["A", "allowed"], ["chosen", "smallest"])
+
+
+def _jacobian(eq: Equations, q: Any, p: Any) -> Any:
+    return ca.densify(closure(eq)(q, p)[1])
+
+
+def _symbols(eq: Equations, *names: str) -> list[Any]:
+    """MX symbols by name: q and p as long as the mechanism's, everything else a number a speed."""
+    lengths = {"q": eq.tree.nq, "q0": eq.tree.nq, "p": eq.p.numel()}
+    return [ca.MX.sym(name, lengths.get(name, eq.tree.nv)) for name in names]
+
+
+def partition(eq: Equations, rank: int) -> ca.Function:
+    """(q, p) → (free, regular): the dependent speeds at a pose; `regular` is 0 where there are none."""
+    q, p = _symbols(eq, "q", "p")
+    G = _jacobian(eq, q, p)
+    free, smallest = pivots(*G.shape, rank)(G, ca.MX.ones(eq.tree.nv, 1))
+    regular = smallest >= RANK * ca.norm_inf(ca.vec(G)) if G.numel() else ca.MX(1)
+    return ca.Function("partition", [q, p], [free, regular], ["q", "p"], ["free", "regular"])
+
+
+def margin(eq: Equations, rank: int) -> ca.Function:
+    """(q, d, free, p) → room: how far a chart is from being left, negative beyond; NaN at a singular pose."""
+    q, d, free, p = _symbols(eq, "q", "d", "free", "p")
+    room = ca.MX(1 - POOR)
+    if rank:
+        G = _jacobian(eq, q, p)
+        choose = pivots(*G.shape, rank)
+        best, mine = choose(G, ca.MX.ones(eq.tree.nv, 1))[1], choose(G, free)[1]
+        room = mine / best - POOR
+    for link in eq.tree.links:
+        if link.move == "Q":
+            room = ca.if_else(FAR - ca.norm_inf(d[link.v]) < room, FAR - ca.norm_inf(d[link.v]), room)
+    return ca.Function("margin", [q, d, free, p], [room], ["q", "d", "free", "p"], ["room"])
+
+
+def passed(eq: Equations, rank: int) -> ca.Function:
+    """(q, d, rate, v, dv; q0, d0, rate0, v0, dv0; free, p) → jumped: a singular pose was passed wrongly.
+
+    At a singular pose two branches of closed poses meet, and a solver may leave on the wrong one, with
+    speeds that jump. It can have passed one only if the dependent columns of G have changed by more than
+    they were from linear dependence. If so, the speeds must be what the accelerations at both ends
+    make of them in the time τ that the displacements took.
+    """
+    now = _symbols(eq, "q", "d", "rate", "v", "dv")
+    before = _symbols(eq, "q0", "d0", "rate0", "v0", "dv0")
+    free, p = _symbols(eq, "free", "p")
+    (q, d, rate, v, dv), (q0, d0, rate0, v0, dv0) = now, before
+    jumped = ca.MX(0)
+    if rank:
+        G, G0 = _jacobian(eq, q, p), _jacobian(eq, q0, p)
+        choose = pivots(*G.shape, rank)
+        near = ca.fmin(choose(G, free)[1], choose(G0, free)[1])
+        possible = near**2 < ca.sumsqr((G - G0) @ ca.diag(free))
+        mean = (rate + rate0) / 2
+        tau = ca.dot(d - d0, mean) / ca.fmax(ca.sumsqr(mean), TINY)
+        miss = v - v0 - tau * (dv + dv0) / 2
+        smooth = ca.sumsqr(miss) <= JUMP**2 * (ca.sumsqr(v) + ca.sumsqr(v0))
+        jumped = ca.logic_and(possible, ca.logic_not(smooth))
+    names = ["q", "d", "rate", "v", "dv", "q0", "d0", "rate0", "v0", "dv0", "free", "p"]
+    return ca.Function("passed", [*now, *before, free, p], [jumped], names, ["jumped"])

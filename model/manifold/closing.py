@@ -1,0 +1,195 @@
+"""Closing loops, once: the Newton iteration behind assembly and lift, as traced functions.
+
+Poses are written q = r ⊕ d with a reference r and one number d a speed (`joints/moves.py`): the plain
+difference for turns and slides, twice the Rodrigues vector for balls. Some directions of d may
+change and the others are held; F, nv × nv, is the orthogonal projector onto those that may (a
+diagonal of ones and zeros where single joints are held). Each step is the shortest one to
+
+    g + ∂g/∂d δ = 0,  δ = F δ,      δ = −F Jᵀ(J F Jᵀ + ε)⁻¹ g,   J = ∂g/∂d = G E(d)⁻¹
+
+with the proximal multipliers of `solve.py` for ε → 0, so that redundant rows and singular poses
+are no hindrance; where a full step does not help, ε grows until it does (Levenberg). The iteration is a
+bounded fold: Python, FMU and node run the very same one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from ..equations.solve import SOFTNESS, SWEEPS, backward, entries, factorize, forward, least_degree
+from ..equations.spatial import rotation
+from ..equations.terms import Equations, closure, retraction
+from .thresholds import (
+    ASSEMBLY_TRIES,
+    CLOSED,
+    FIRST_DAMPING,
+    LAST_DAMPING,
+    LONGEST,
+    MOST_DAMPING,
+    ROUND_OFF,
+    SLIP,
+)
+
+
+class Free(NamedTuple):
+    """The directions that may change: the argument that says so, and its projector F."""
+
+    symbol: Any
+    F: Any
+
+
+def free_joints(eq: Equations) -> Free:
+    """Single speeds: the argument holds 1 for those that may change and 0 for the others."""
+    mask = ca.SX.sym("free", eq.tree.nv)
+    return Free(mask, ca.diag(mask))
+
+
+def free_directions(eq: Equations) -> Free:
+    """Any directions: the argument is F itself."""
+    F = ca.SX.sym("F", eq.tree.nv, eq.tree.nv)
+    return Free(F, F)
+
+
+def multipliers(J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
+    """λ of (J F Jᵀ + ε)λ = c; x = F Jᵀλ is then the shortest one with J x = c and x = F x.
+
+    Without damping ε fades by proximal sweeps; a damping of the mean diagonal stays.
+    """
+    m = J.shape[0]
+    if not m:
+        return ca.SX(0, 1)
+    S = ca.SX(J @ F @ J.T)
+    mean = ca.trace(S) / m
+    mu = (SOFTNESS + damping) * mean
+    for k in range(m):
+        S[k, k] += mu
+    factor = factorize(S, least_degree(S))
+    fading = SOFTNESS * mean if isinstance(damping, int) else ca.if_else(damping > 0, 0, SOFTNESS * mean)
+    lam = ca.SX.zeros(m, 1)
+    for _ in range(SWEEPS):
+        lam = backward(factor, forward(factor, entries(c + fading * lam)))
+    return lam
+
+
+def shortest(J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
+    """x = F Jᵀ(J F Jᵀ)⁻¹ c."""
+    return F @ (J.T @ multipliers(J, F, c, damping))
+
+
+def along_displacement(eq: Equations, G: Any, d: Any) -> Any:
+    """J = ∂g/∂d = G E(d)⁻¹."""
+    G = ca.SX(G)
+    for link in eq.tree.links:
+        if link.move == "Q":
+            x = d[link.v]
+            back = (ca.SX.eye(3) - 0.5 * ca.skew(x)) / (1 + 0.25 * ca.sumsqr(x))
+            G[:, link.v] = ca.sparsify(G[:, link.v] @ back)
+    return G
+
+
+class Pieces(NamedTuple):
+    """What an iteration calls: made once, so that it stands once in the code that is generated."""
+
+    newton: ca.Function
+    gap: ca.Function
+    place: ca.Function
+    free: Free
+
+
+def pieces(eq: Equations, free: Free) -> Pieces:
+    return Pieces(newton(eq, free), gap(eq), retraction(eq), free)
+
+
+def newton(eq: Equations, free: Free) -> ca.Function:
+    """(r, d, free, damping, p) → (δ, g): a step of Newton's method, and the residual before it."""
+    r, d, damping = ca.SX.sym("r", eq.tree.nq), ca.SX.sym("d", eq.tree.nv), ca.SX.sym("damping")
+    g, G = closure(eq)(retraction(eq)(r, d), eq.p)
+    J = along_displacement(eq, ca.sparsify(G), d)
+    delta = shortest(J, free.F, -ca.densify(g), damping)
+    return ca.Function("newton", [r, d, free.symbol, damping, eq.p], [ca.densify(delta), ca.densify(g)])
+
+
+def gap(eq: Equations) -> ca.Function:
+    """(r, d, p) → g at r ⊕ d."""
+    r, d = ca.SX.sym("r", eq.tree.nq), ca.SX.sym("d", eq.tree.nv)
+    return ca.Function("gap", [r, d, eq.p], [ca.densify(closure(eq)(retraction(eq)(r, d), eq.p)[0])])
+
+
+def size(x: Any) -> Any:
+    """Root of the mean square: unlike the largest entry it shows NaN."""
+    return ca.norm_2(x) / max(x.numel(), 1) ** 0.5
+
+
+def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
+    """(r, d, free, p) → (r, d, g, steps): Newton's method until the loops are closed or nothing helps.
+
+    `recentred` moves the reference along, d staying as it is: good for any way to go, and right where
+    whole joints are held; otherwise r stays and d moves.
+    """
+    symbols = [ca.MX.sym(name, *use.newton.size_in(k)) for k, name in enumerate(("r", "d", "free", "e", "p"))]
+    r, d, f, _, p = symbols
+    sizes = (r.numel(), d.numel(), 1, 1, 1, f.numel(), p.numel())
+    borders = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
+    start = ca.vertcat(r, d, 0, 0, 0, ca.vec(f), p)
+
+    x = ca.MX.sym("x", borders[-1])
+    r0, d0, damping, steps, over, f0, p0 = ca.vertsplit(x, borders)
+    delta, g = use.newton(r0, d0, ca.reshape(f0, *f.shape), damping, p0)
+    delta = LONGEST / ca.fmax(ca.norm_inf(delta), LONGEST) * delta
+    r1, d1 = (use.place(r0, delta), d0) if recentred else (r0, d0 + delta)
+    g1 = use.gap(r1, d1, p0)
+    better = ca.sumsqr(g1) < ca.sumsqr(g)  # NaN is not better
+    hopeless = ca.logic_or(size(g) < ROUND_OFF, damping > MOST_DAMPING)
+    # The step from a closed pose is still taken: at singular ones a gap g leaves the pose open by its root.
+    over = ca.logic_or(size(g) < CLOSED, ca.logic_and(ca.logic_not(better), hopeless))
+    less = ca.if_else(damping < LAST_DAMPING, 0, damping / 10)
+    more = ca.fmax(10 * damping, FIRST_DAMPING)
+    chosen = [ca.if_else(better, a, b) for a, b in ((r1, r0), (d1, d0), (less, more))]
+    attempt = ca.Function("attempt", [x], [ca.vertcat(*chosen, steps + better, over, f0, p0)])
+    idle = ca.Function("idle", [x], [x])
+    guarded = ca.Function.if_else("guarded", idle, attempt)
+    body = ca.Function("body", [x], [guarded(x[borders[4]], x)])
+
+    end = ca.vertsplit(body.fold(tries)(start), borders)
+    return ca.Function("closing", [r, d, f, p], [end[0], end[1], use.gap(end[0], end[1], p), end[3]])
+
+
+def assembly(eq: Equations, use: Pieces) -> ca.Function:
+    """(q, free, p) → (q, g, steps): the closed pose near q, with the joints that are not free held."""
+    q, f, p = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("free", eq.tree.nv), ca.MX.sym("p", eq.p.numel())
+    zero = ca.MX.zeros(eq.tree.nv, 1)
+    start = use.place(q, zero)  # Euler parameters of any length become unit ones
+    new, _, g, steps = closing(use, ASSEMBLY_TRIES, recentred=True)(start, zero, f, p)
+    return ca.Function("assembly", [q, f, p], [new, g, steps], ["q", "free", "p"], ["q_new", "g", "steps"])
+
+
+def dependent_speeds(eq: Equations, free: Free) -> ca.Function:
+    """(q, v, free, p) → v: what is free of v made to satisfy G v = 0 by the least change, the rest kept."""
+    G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
+    v = eq.v + shortest(G, free.F, ca.densify(-(G @ eq.v)))
+    return ca.Function("dependent_speeds", [eq.q, eq.v, free.symbol, eq.p], [ca.densify(v)])
+
+
+def start_speeds(eq: Equations, use: Pieces) -> ca.Function:
+    """(q, s, held, p) → (v, fits): the least speeds that keep the loops closed and meet the wanted ones.
+
+    s are speeds as the user counts them; those with `held` 1 are met exactly. `fits` is 0 where the
+    loops do not allow them together.
+    """
+    s, held = ca.SX.sym("s", eq.tree.nv), ca.SX.sym("held", eq.tree.nv)
+    v = dependent_speeds(eq, use.free)(eq.q, held * engine_speeds(eq, s), 1 - held, eq.p)
+    G = closure(eq)(eq.q, eq.p)[1]
+    fits = ca.norm_2(G @ v) <= SLIP * ca.norm_fro(G) * ca.norm_2(v) if G.numel() else ca.SX(1)
+    names = ["q", "s", "held", "p"], ["v", "fits"]
+    return ca.Function("start_speeds", [eq.q, s, held, eq.p], [ca.densify(v), fits], *names)
+
+
+def engine_speeds(eq: Equations, s: Any) -> Any:
+    """Speeds as the user counts them into the engine's; they differ for reversed balls."""
+    v = ca.SX(s)
+    for link in eq.tree.links:
+        if link.move == "Q" and link.reverse:
+            v[link.v] = -(rotation(eq.q[link.q]) @ s[link.v])
+    return v

@@ -1,0 +1,34 @@
+"""Every number by which the manifold is judged, once, with its reason. C gets them by a generated header.
+
+Residuals are in metres and radians, as `loops.py` writes them; ratios have no unit.
+"""
+
+from __future__ import annotations
+
+# -- closing loops -----------------------------------------------------------------------------
+CLOSED = 1e-13  # residual at which Newton's method ends: a few units of round-off for sizes of a metre
+ROUND_OFF = 1e-11  # residual that is good enough where no step makes it smaller: large mechanisms round more
+OPEN = 1e-9  # residual above which a loop counts as open: far above any round-off, far below any tolerance
+LONGEST = 0.5  # radians or metres in one step of Newton's, so that it does not leap to another branch
+FIRST_DAMPING = 1e-8  # of the mean diagonal of G Gᵀ, when a full step did not help; ten times more each time
+LAST_DAMPING = 1e-6  # damping below this is dropped again once steps help
+MOST_DAMPING = 1e8  # no step helps: give up
+ASSEMBLY_TRIES = 200  # steps of an assembly, which may start far away
+LIFT_TRIES = 12  # steps of a lift, which starts near; two or three are usual
+
+# -- rank and charts -----------------------------------------------------------------------------
+RANK = 1e-7  # singular values (or pivots) below this part of the largest count as zero
+TIE = 1e-6  # columns that differ by less are equally long: the first is taken, whatever the compiler rounds
+DETERMINED = 1e-3  # smallest singular value at which coordinates that the user would like are taken unasked
+POOR = 0.7  # a chart is left when its smallest pivot is this part of the best chart's
+ROUGHLY = 0.02  # of that margin: events are located only so well
+FAR = 1.0  # displacement of a ball, about 53°, beyond which it is given a new reference
+JUMP = 0.05  # of the speeds: a change that accelerations don't explain
+
+TINY = 1e-300  # divides where zero must not
+
+# -- speeds --------------------------------------------------------------------------------------
+SLIP = 1e-8  # of the speeds: what G v may leave when wanted speeds contradict no loop
+
+# -- time ----------------------------------------------------------------------------------------
+SAME_TIME = 1e-9  # of a step, or of a second: times that differ by less are the same
