@@ -25,7 +25,7 @@ class Chart:
     def __init__(self, key: str):
         make, seed = MAKE[key]
         self.sim = sim = Simulation(make(seed), compile=False)
-        eq, nv = sim.equations, sim.tree.nv
+        eq = sim.equations
         self.random = random = np.random.default_rng(seed)
         everything = outputs(eq)[0]
         rows = everything(eq.q, eq.v, eq.u, eq.p)[:8]
