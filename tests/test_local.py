@@ -98,7 +98,7 @@ def test_directions_forward_and_rows_back(chart: Chart) -> None:
 def test_pivots_are_those_of_pivoted_qr(m: int, n: int, rank: int) -> None:
     random = np.random.default_rng(m)
     G = random.normal(size=(m, rank)) @ random.normal(size=(rank, n))
-    chosen, smallest = charts.pivots(m, n, rank)(G, np.ones(n))
+    chosen, smallest = charts.pivots((m, n), rank)(G, np.ones(n))
     R, order = qr(G, mode="r", pivoting=True)
     assert set(np.flatnonzero(flat(chosen))) == set(order[:rank])
     assert float(smallest) == pytest.approx(abs(R[rank - 1, rank - 1]), rel=1e-9)
@@ -109,7 +109,7 @@ def test_round_off_does_not_choose_coordinates() -> None:
     for longer in range(3):
         A = np.eye(3)[:2] @ np.array([[1, 0, 1], [0, 1, 0], [0, 0, 0]])
         A[:, longer] *= 1 + 1e-15
-        assert flat(charts.pivots(2, 3, 2)(A, np.ones(3))[0]).tolist() == [1, 1, 0]
+        assert flat(charts.pivots((2, 3), 2)(A, np.ones(3))[0]).tolist() == [1, 1, 0]
 
 
 def test_a_lift_asks_no_clock(chart: Chart) -> None:

@@ -16,12 +16,13 @@ from ..equations.terms import Equations, closure
 from .thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
 
 
-def pivots(rows: int, columns: int, rank: int) -> ca.Function:
+def pivots(shape: tuple[int, int], rank: int) -> ca.Function:
     """(A, allowed) → (chosen, smallest): `rank` columns of A by pivoted Gram-Schmidt, and the smallest pivot.
 
     Among columns of equal length, up to TIE, the first is taken: symmetric mechanisms have such, and
     round-off must not decide.
     """
+    rows, columns = shape
     sizes = (rows * columns, columns, 1, columns)
     borders = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
     x = ca.SX.sym("x", borders[-1])
@@ -57,7 +58,7 @@ def partition(eq: Equations, rank: int) -> ca.Function:
     """(q, p) → (free, regular): the dependent speeds at a pose; `regular` is 0 where there are none."""
     q, p = _symbols(eq, "q", "p")
     G = _jacobian(eq, q, p)
-    free, smallest = pivots(*G.shape, rank)(G, ca.MX.ones(eq.tree.nv, 1))
+    free, smallest = pivots(G.shape, rank)(G, ca.MX.ones(eq.tree.nv, 1))
     regular = smallest >= RANK * ca.norm_inf(ca.vec(G)) if G.numel() else ca.MX(1)
     return ca.Function("partition", [q, p], [free, regular], ["q", "p"], ["free", "regular"])
 
@@ -68,7 +69,7 @@ def margin(eq: Equations, rank: int) -> ca.Function:
     room = ca.MX(1 - POOR)
     if rank:
         G = _jacobian(eq, q, p)
-        choose = pivots(*G.shape, rank)
+        choose = pivots(G.shape, rank)
         best, mine = choose(G, ca.MX.ones(eq.tree.nv, 1))[1], choose(G, free)[1]
         room = mine / best - POOR
     for link in eq.tree.links:
@@ -92,7 +93,7 @@ def passed(eq: Equations, rank: int) -> ca.Function:
     jumped = ca.MX(0)
     if rank:
         G, G0 = _jacobian(eq, q, p), _jacobian(eq, q0, p)
-        choose = pivots(*G.shape, rank)
+        choose = pivots(G.shape, rank)
         near = ca.fmin(choose(G, free)[1], choose(G0, free)[1])
         possible = near**2 < ca.sumsqr((G - G0) @ ca.diag(free))
         mean = (rate + rate0) / 2
