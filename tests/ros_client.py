@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import CUTJOINT, PATIENCE, Process
 
 # Before rclpy is first imported: other machines and other tests must not hear us.
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
@@ -30,7 +27,6 @@ from std_msgs.msg import Float64MultiArray  # noqa: E402
 from std_srvs.srv import SetBool, Trigger  # noqa: E402
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-PATIENCE = 60.0  # seconds; a busy machine is slow to discover
 _count = 0
 
 
@@ -46,48 +42,16 @@ def environment(domain: int) -> dict[str, str]:
     return {**os.environ, "ROS_DOMAIN_ID": str(domain), "RCUTILS_COLORIZED_OUTPUT": "0"}
 
 
-class Process:
-    """A process whose output is kept, stopped by a signal at the end."""
+class RosProcess(Process):
+    """A process in a ROS domain of its own."""
 
-    def __init__(self, command: Sequence[str], domain: int):
-        self._file = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115
-        self.popen = subprocess.Popen(
-            command, env=environment(domain), stdout=self._file, stderr=subprocess.STDOUT, text=True
-        )
-
-    @property
-    def output(self) -> str:
-        self._file.seek(0)
-        return self._file.read()
-
-    def says(self, text: str) -> None:
-        """Wait until the output contains a text."""
-        end = time.monotonic() + PATIENCE
-        while text not in self.output:
-            assert self.popen.poll() is None and time.monotonic() < end, self.output
-            time.sleep(0.02)
+    def __init__(self, words: Sequence[str], domain: int):
+        super().__init__(words, environment(domain))
 
     def shared_memory(self) -> set[Path]:
         """Segments of Fast DDS that belong to this process; those of ports are shared with others."""
         maps = Path(f"/proc/{self.popen.pid}/maps").read_text()
         return {Path(found) for found in re.findall(r"/dev/shm/fastrtps_[0-9a-f]{16}$", maps, re.MULTILINE)}
-
-    def stop(self, signum: int = signal.SIGINT) -> int:
-        if self.popen.poll() is None:
-            self.popen.send_signal(signum)
-        try:
-            return self.popen.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.popen.kill()
-            self.popen.wait()
-            raise AssertionError(f"it did not stop:\n{self.output}") from None
-
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.stop()
-        self._file.close()
 
 
 def eventually(check: Callable[[], None], attempts: int = 5) -> None:
@@ -100,9 +64,13 @@ def eventually(check: Callable[[], None], attempts: int = 5) -> None:
                 raise
 
 
-def node(domain: int, *arguments: str) -> Process:
+def node(domain: int, *arguments: str) -> RosProcess:
     """`cutjoint node ...` with the interpreter that runs the tests."""
-    return Process([sys.executable, "-m", "cutjoint.model.cli.main", "node", *arguments], domain)
+    return RosProcess([*CUTJOINT, "node", *arguments], domain)
+
+
+def stamp(state: JointState) -> float:
+    return state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
 
 
 class Client:
@@ -184,6 +152,10 @@ class Client:
         self.until(future.done, "parameter")
         self.node.destroy_client(client)
         return future.result().results[0]
+
+    def simulated_time(self) -> float:
+        """As the next status tells it, so that nothing said earlier counts."""
+        return float(self.diagnostics()["simulated time"])
 
     def diagnostics(self) -> dict[str, str]:
         """Key-value pairs of the next status."""

@@ -8,17 +8,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from cutjoint.model.cli import list as command_list
 from cutjoint.model.cli import main as command
 from cutjoint.model.errors import AssemblyError, DescriptionError, SimulationError
+from processes import CUTJOINT, PATIENCE, start
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
-RUN = [sys.executable, "-m", "cutjoint.model.cli.main"]
 FOURBAR = """
 bodies:
   crank: {mass: 1, com: [0, 0, 0.1], inertia: [0.01, 0.01, 0.001]}
@@ -280,7 +279,7 @@ def test_debug_shows_the_traceback(monkeypatch: Patch) -> None:
 
 def test_no_compiler_is_no_obstacle(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": str(tmp_path), "CC": "", "XDG_CACHE_HOME": str(tmp_path)}
-    words = [*RUN, "simulate", "stewart", "--time", "0.01", "--json"]
+    words = [*CUTJOINT, "simulate", "stewart", "--time", "0.01", "--json"]
     done = subprocess.run(words, capture_output=True, text=True, env=environment)
     assert done.returncode == 0 and done.stderr == ""
     assert json.loads(done.stdout)["compiled"] is False
@@ -288,7 +287,7 @@ def test_no_compiler_is_no_obstacle(tmp_path: Path) -> None:
 
 def test_a_failing_compiler_warns_in_one_line(tmp_path: Path) -> None:
     environment = {**os.environ, "CC": "false", "XDG_CACHE_HOME": str(tmp_path)}
-    words = [*RUN, "simulate", "stewart", "--time", "0.01", "--json"]
+    words = [*CUTJOINT, "simulate", "stewart", "--time", "0.01", "--json"]
     done = subprocess.run(words, capture_output=True, text=True, env=environment)
     assert done.returncode == 0 and json.loads(done.stdout)["compiled"] is False
     assert done.stderr.startswith("cutjoint: the C compiler 'false' failed") and done.stderr.count("\n") == 1
@@ -298,24 +297,27 @@ def test_a_failing_compiler_warns_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals and pipes of POSIX")
-@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_stopping_in_the_middle_leaves_no_file(signum: int, code: int, tmp_path: Path) -> None:
-    words = [
-        "simulate",
-        "stewart",
-        "--time",
-        "1000",
-        "--no-compile",
-        "--progress",
-        "--csv",
-        str(tmp_path / "a.csv"),
-    ]
-    with subprocess.Popen([*RUN, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+@pytest.mark.parametrize(
+    ("prefix", "signums", "code"),
+    [
+        ([], [signal.SIGINT], 130),
+        ([], [signal.SIGTERM], 143),
+        # started in the background of a script: Ctrl-C is for what runs in front of it
+        (["sh", "-c", 'trap "" INT; exec "$@"', "sh"], [signal.SIGINT, signal.SIGTERM], 143),
+    ],
+    ids=["Ctrl-C", "kill", "Ctrl-C in the background, then kill"],
+)
+def test_stopping_in_the_middle_leaves_no_file(
+    prefix: list[str], signums: list[int], code: int, tmp_path: Path
+) -> None:
+    words = ["simulate", "stewart", "--time", "1000", "--no-compile", "--progress", "--csv"]
+    command = [*prefix, *CUTJOINT, *words, tmp_path / "a.csv"]
+    with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         os.read(process.stderr.fileno(), 1)  # the bar has appeared: it is running
-        time.sleep(0.2)
-        process.send_signal(signum)
-        _, err = process.communicate(timeout=60)
+        for signum in signums:
+            process.send_signal(signum)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert b"Traceback" not in err
     assert os.listdir(tmp_path) == []
@@ -323,7 +325,7 @@ def test_stopping_in_the_middle_leaves_no_file(signum: int, code: int, tmp_path:
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
 def test_a_reader_that_leaves_is_no_error() -> None:
-    with subprocess.Popen([*RUN, "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([*CUTJOINT, "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
@@ -333,12 +335,12 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
 def test_a_full_disk_is_one_sentence() -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run([*RUN, "list"], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([*CUTJOINT, "list"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == command.USAGE
     assert done.stderr == "cutjoint: can't use the file: No space left on device\n"
 
 
 def test_an_old_terminal_gets_what_it_can_show() -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    done = subprocess.run([*RUN, "show", "stewart"], capture_output=True, env=environment)
+    done = subprocess.run([*CUTJOINT, "show", "stewart"], capture_output=True, env=environment)
     assert done.returncode == 0 and b"ground ? shaft1" in done.stdout

@@ -7,10 +7,6 @@ import importlib.util
 import os
 import re
 import shlex
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +15,7 @@ from cutjoint.fmu import cli as fmu_command
 from cutjoint.model import load
 from cutjoint.model.cli import main as command
 from cutjoint.model.papers import STUDIES
+from processes import CUTJOINT, Process
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -89,28 +86,10 @@ def run_server(words: list[str]) -> None:
     """Start it, wait until it says that it runs, interrupt it: it must end well."""
     if importlib.util.find_spec({"view": "viser", "node": "rclpy"}[words[0]]) is None:
         return
-    out = Path("server.txt")
-    environment = {
-        **os.environ,
-        "ROS_DOMAIN_ID": str(1 + os.getpid() % 100),
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-    }
-    with out.open("w") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cutjoint.model.cli.main", *words],
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            env=environment,
-        )
-        try:
-            end = time.monotonic() + 60
-            while SERVERS[words[0]] not in out.read_text():
-                assert process.poll() is None and time.monotonic() < end, out.read_text()
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 0, out.read_text()
-        finally:
-            process.kill()
+    domain = {"ROS_DOMAIN_ID": str(1 + os.getpid() % 100), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    with Process([*CUTJOINT, *words], os.environ | domain) as process:
+        process.says(SERVERS[words[0]])
+        assert process.stop() == 0, process.output
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)

@@ -14,10 +14,10 @@ import pytest
 from cutjoint.fmu import c_compile as build
 from cutjoint.model.cli import main as command
 from cutjoint.model.cli import reproduce as command_reproduce
+from processes import CUTJOINT, PATIENCE, start
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
-RUN = [sys.executable, "-m", "cutjoint.model.cli.main"]
 
 
 def fails(capsys: Capture, *words: str, code: int = command.USAGE) -> str:
@@ -123,7 +123,7 @@ def test_no_room_on_the_disk_leaves_no_part_of_a_file(tmp_path: Path) -> None:
     ]
     for words in jobs:
         done = subprocess.run(
-            [*RUN, *words],
+            [*CUTJOINT, *words],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -149,15 +149,15 @@ def test_ctrl_c_while_an_fmu_is_made_leaves_nothing(tmp_path: Path) -> None:
     for folder in (target, scratch):
         folder.mkdir()
     environment = {**os.environ, "TMPDIR": str(scratch), "CUTJOINT_CACHE": str(tmp_path / "cache")}
-    words = [*RUN, "export", "stewart", "-o", str(target / "a.fmu")]
-    with subprocess.Popen(
+    words = [*CUTJOINT, "export", "stewart", "-o", str(target / "a.fmu")]
+    with start(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True
     ) as process:
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while not list(scratch.glob("cutjoint-fmu-*/*.c")) and time.monotonic() < end:
             time.sleep(0.02)  # until it compiles
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the compiler gets it too
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert err == b"cutjoint: stopped\n"
     assert os.listdir(target) == [] and os.listdir(scratch) == []

@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ros_client import Client, Process, eventually, new_domain, node
+from ros_client import Client, RosProcess, eventually, new_domain, node
 
 MOTORS = ["motor1", "motor2", "motor3"]
 POSE = 0.2  # rad: at this pose gravity pulls the platform down
 PORT = 47000
+World = tuple[int, RosProcess, Client]
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[tuple[int, Process, Client]]:
+def world() -> Iterator[World]:
     domain = new_domain()
     start = [f"{name}={POSE}" for name in MOTORS]
     parameters = ["joint_state_rate=0", "diagnostics_rate=5", f"udp=127.0.0.1:{PORT + domain}"]
@@ -30,27 +31,27 @@ def world() -> Iterator[tuple[int, Process, Client]]:
         yield domain, process, client
 
 
-def controller(domain: int, *arguments: str) -> Process:
+def controller(domain: int, *arguments: str) -> RosProcess:
     wanted = ["--target", *[str(POSE)] * 3]
-    return Process([sys.executable, "-m", *arguments, *wanted], domain)
+    return RosProcess([sys.executable, "-m", *arguments, *wanted], domain)
 
 
-def over_ros(domain: int, *arguments: str) -> Process:
+def over_ros(domain: int, *arguments: str) -> RosProcess:
     return controller(domain, "cutjoint.examples.hil_ros_controller", "--joints", *MOTORS, *arguments)
 
 
-def over_udp(domain: int, *arguments: str) -> Process:
+def over_udp(domain: int, *arguments: str) -> RosProcess:
     to = f"127.0.0.1:{PORT + domain}"
     return controller(domain, "cutjoint.examples.hil_udp_controller", "--motors", "3", "--to", to, *arguments)
 
 
-def hold(client: Client, device: Process) -> None:
+def hold(client: Client, device: RosProcess) -> None:
     """Let the device take over from a reset at the pose, hold for two seconds, then measure."""
     client.until(lambda: client.diagnostics()["command age"] != "none", "the device's commands")
 
     def held() -> None:
         assert client.call("reset").success
-        client.spin(2.0)
+        client.until(lambda: client.simulated_time() > 2.0, "two seconds")
         state = client.states[-1]
         motors = [state.position[state.name.index(name)] for name in MOTORS]
         assert motors == pytest.approx([POSE] * 3, abs=0.01)
@@ -62,18 +63,18 @@ def hold(client: Client, device: Process) -> None:
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.1])
-def test_a_controller_over_ros_holds_the_platform(world: tuple[int, Process, Client], loss: float) -> None:
+def test_a_controller_over_ros_holds_the_platform(world: World, loss: float) -> None:
     domain, _, client = world
     with over_ros(domain, "--loss", str(loss)) as device:
         hold(client, device)
         report = json.loads(device.output.splitlines()[-1])
-        assert report["answered"] > 500 and report["error"] < 0.01
+        assert report["answered"] > 100 and report["error"] < 0.01
         assert (report["dropped"] > 0.1 * report["answered"]) == (loss > 0)
         assert "p99" in device.output and "missed deadlines" in device.output
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.1])
-def test_a_controller_over_udp_holds_the_platform(world: tuple[int, Process, Client], loss: float) -> None:
+def test_a_controller_over_udp_holds_the_platform(world: World, loss: float) -> None:
     domain, _, client = world
     before = client.diagnostics()
     with (
@@ -84,19 +85,19 @@ def test_a_controller_over_udp_holds_the_platform(world: tuple[int, Process, Cli
             noise.sendto(b"CJ" + bytes(range(k)), ("127.0.0.1", PORT + domain))
         hold(client, device)
         report = json.loads(device.output.splitlines()[-1])
-        assert report["answered"] > 500 and report["error"] < 0.01
+        assert report["answered"] > 100 and report["error"] < 0.01
     after = client.diagnostics()
     grown = {
         name: int(after[f"udp {name}"]) - int(before[f"udp {name}"])
         for name in ("malformed", "lost", "received")
     }
     assert grown["malformed"] == 50
-    assert grown["received"] > 500
-    if loss:
-        assert 0.05 < grown["lost"] / (grown["lost"] + grown["received"]) < 0.15
+    assert grown["received"] > 100
+    share = grown["lost"] / (grown["lost"] + grown["received"])
+    assert 0.05 < share < 0.2 if loss else share < 0.05
 
 
-def test_a_killed_controller_leaves_zero_torque(world: tuple[int, Process, Client]) -> None:
+def test_a_killed_controller_leaves_zero_torque(world: World) -> None:
     domain, process, client = world
     left: set[Path] = set()
     for start in (over_ros, over_udp):

@@ -11,14 +11,15 @@ import pytest
 from cutjoint.model import Simulation
 from cutjoint.model.equations.single_joints import JointValues
 from cutjoint.model.robots.write_urdf import urdf
-from ros_client import Client, JointState, Process, new_domain, node
+from ros_client import Client, JointState, RosProcess, new_domain, node, stamp
 from std_msgs.msg import Float64MultiArray, String
 
 STEP = 1.0 / 500
+Pair = tuple[RosProcess, Client]
 
 
 @pytest.fixture(scope="module")
-def pair() -> Iterator[tuple[Process, Client]]:
+def pair() -> Iterator[Pair]:
     domain = new_domain()
     arguments = ["--mode", "lock_step", "--rate", "500", "--ros-args", "-r", "__ns:=/left"]
     with node(domain, "stewart", *arguments) as process, Client(domain, "/left") as client:
@@ -41,9 +42,8 @@ class Twin:
         self.values.read()
 
     def same(self, state: JointState) -> bool:
-        at = round((state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec) / STEP)
         return (
-            at == round(self.simulation.time / STEP)
+            round(stamp(state) / STEP) == round(self.simulation.time / STEP)
             and list(state.name) == list(self.values.names)
             and np.array_equal(np.array(state.position), self.values.position)
             and np.array_equal(np.array(state.velocity), self.values.velocity)
@@ -56,13 +56,15 @@ def answer(client: Client, number: int) -> JointState:
 
 
 def reset(client: Client) -> Twin:
+    """Back to the start here and there; the joint state that says so comes after all earlier ones."""
+    client.states.clear()
     assert client.call("reset").success
-    client.spin(0.2)
+    client.until(lambda: client.states and stamp(client.states[-1]) == 0, "the start")
     client.states.clear()
     return Twin()
 
 
-def test_torques_move_it_exactly_as_the_engine_predicts(pair: tuple[Process, Client]) -> None:
+def test_torques_move_it_exactly_as_the_engine_predicts(pair: Pair) -> None:
     client = pair[1]
     twin = reset(client)
     random = np.random.default_rng(8)
@@ -85,17 +87,17 @@ def test_torques_move_it_exactly_as_the_engine_predicts(pair: tuple[Process, Cli
     assert np.abs(np.array(client.states[-1].velocity)).max() > 0.01
 
 
-def test_commands_sent_all_at_once_are_all_obeyed_in_order(pair: tuple[Process, Client]) -> None:
+def test_commands_sent_all_at_once_are_all_obeyed_in_order(pair: Pair) -> None:
     client = pair[1]
     twin = reset(client)
     for k in range(200):
         client.commands.publish(Float64MultiArray(data=array("d", [float(k % 7), -1.0, 2.0])))
         twin.step([float(k % 7), -1.0, 2.0])
-    client.until(lambda: client.states and client.states[-1].header.stamp.nanosec == 400_000_000, "step 200")
+    client.until(lambda: client.states and stamp(client.states[-1]) == pytest.approx(200 * STEP), "step 200")
     assert twin.same(client.states[-1])
 
 
-def test_wrong_commands_are_refused_and_time_stands_still(pair: tuple[Process, Client]) -> None:
+def test_wrong_commands_are_refused_and_time_stands_still(pair: Pair) -> None:
     client = pair[1]
     reset(client)
     before = int(client.diagnostics()["commands refused"])
@@ -116,7 +118,7 @@ def test_wrong_commands_are_refused_and_time_stands_still(pair: tuple[Process, C
     assert np.isfinite(answer(client, 1).position).all()
 
 
-def test_save_restore_step_and_reset(pair: tuple[Process, Client]) -> None:
+def test_save_restore_step_and_reset(pair: Pair) -> None:
     client = pair[1]
     twin = reset(client)
     send = Float64MultiArray(data=array("d", [5.0, 0.0, -5.0]))
@@ -144,12 +146,12 @@ def test_save_restore_step_and_reset(pair: tuple[Process, Client]) -> None:
     assert not client.call("pause", True).success
 
 
-def test_robot_description_is_latched_and_names_every_tree_joint(pair: tuple[Process, Client]) -> None:
+def test_robot_description_is_latched_and_names_every_tree_joint(pair: Pair) -> None:
     text = pair[1].latched(String, "robot_description").data
     assert text == urdf(Twin().simulation.mechanism)
 
 
-def test_linearize_publishes_a_latched_model(pair: tuple[Process, Client]) -> None:
+def test_linearize_publishes_a_latched_model(pair: Pair) -> None:
     client = pair[1]
     reset(client)
     done = client.call("linearize")

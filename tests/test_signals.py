@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from processes import PATIENCE, start
 
 WAITS = """
 from cutjoint.model.signals import stop_on_signal
@@ -30,18 +31,18 @@ print(threading.active_count())
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
 @pytest.mark.parametrize("attempt", range(3))
 def test_a_storm_of_signals(attempt: int) -> None:
-    with subprocess.Popen([sys.executable, "-c", WAITS], stdout=subprocess.PIPE, text=True) as process:
+    with start([sys.executable, "-c", WAITS], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         for k in range(500):
             process.send_signal((signal.SIGINT, signal.SIGTERM)[k % 2])
         try:
-            assert process.communicate(timeout=30)[0] == "left\n"
+            assert process.communicate(timeout=PATIENCE)[0] == "left\n"
         finally:
             process.kill()
         assert process.returncode == 0
 
 
 def test_without_a_signal_nothing_stays() -> None:
-    done = subprocess.run([sys.executable, "-c", WORKS], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", WORKS], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout == "1\n" and done.returncode == 0, done.stderr
