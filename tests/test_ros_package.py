@@ -150,8 +150,7 @@ def test_robot_state_publisher_is_started_only_where_it_is_installed(
     launch_system: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     if launch_system:
-        assert launching._state_publisher.__doc__
-        return
+        pytest.skip("what is installed can't be changed where ROS 2 is sourced")
     packages = pytest.importorskip("ament_index_python.packages", reason="no ROS 2 here")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
     context = {"mechanism": "delta", "publish_clock": "true"}
