@@ -18,12 +18,13 @@ ifdef AMENT_PREFIX_PATH
 unexport LD_LIBRARY_PATH AMENT_PREFIX_PATH
 endif
 
-.PHONY: help demo test lint memcheck clean
+.PHONY: help demo test lint docs-tables memcheck clean
 help:
 	@echo "make demo    simulate, linearize and export a platform, run it as FMU and ROS node; see demo/index.html"
 	@echo "make test    run all tests"
 	@echo "make memcheck  run a native FMU under AddressSanitizer and valgrind"
 	@echo "make lint    check style and types only"
+	@echo "make docs-tables  write the tables of docs/describing.md from the definitions of the fields"
 	@echo "make clean   remove the virtual environment and everything that was built"
 
 demo: $(VENV)/demo.stamp
@@ -35,6 +36,9 @@ test: $(VENV)/test.stamp
 
 lint: $(VENV)/test.stamp
 	@$(BIN)/python -m pytest -q tests/test_style.py
+
+docs-tables: $(VENV)/test.stamp
+	@$(BIN)/python -m cutjoint.model.describe.manual docs/describing.md
 
 memcheck: $(VENV)/test.stamp
 	@$(BIN)/python tests/fmu_memcheck.py

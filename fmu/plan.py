@@ -24,10 +24,6 @@ from ..model.errors import CutjointError
 from ..model.joints.types import TYPES
 from ..model.simulation import Simulation
 
-# Fields of a description that change which poses are closed: to be set before initialization ends.
-GEOMETRY = ("on_parent.position", "on_parent.orientation", "on_child.position", "on_child.orientation")
-GEOMETRY_OF_JOINTS = ("length", "pitch", "travel")
-
 
 @dataclass(frozen=True)
 class Variable:
@@ -173,29 +169,22 @@ def input_name(mechanism: Mechanism, name: str, unit: str) -> str:
     return f"{group}.{name}.{'torque' if unit == 'N.m' else 'force'}"
 
 
-def is_geometry(path: str) -> bool:
-    whole = path.split("[")[0]
-    words = whole.split(".")
-    if words[0] != "joint":
-        return False
-    return whole.endswith(GEOMETRY) or words[-1] in GEOMETRY_OF_JOINTS
-
-
 def _parameters(plan: Plan) -> None:
     plan.first["parameter"] = plan.slots
     values = parameters.default_vector(plan.mechanism)
-    for entry in parameters.symbolic(plan.mechanism)[2]:
-        size = entry.slice.stop - entry.slice.start
-        units = tuple(entry.unit.split(",")) if "," in entry.unit else (entry.unit,) * size
+    for entry in parameters.layout(plan.mechanism):
+        size = len(entry.at.units)
         variable = Variable(
             f"parameter.{entry.name}",
             "parameter",
             0,
             () if size == 1 else (size,),
-            units,
+            entry.at.units,
             f"{entry.path} of the description",
             tuple(float(x) for x in values[entry.slice]),
-            is_geometry(entry.path),
+            fixed=entry.at.field.changes_geometry,  # to be set before initialization ends
+            low=min(low for low, _ in entry.at.bounds),
+            high=max(high for _, high in entry.at.bounds),
         )
         _add(plan, variable)
 

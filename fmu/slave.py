@@ -81,7 +81,7 @@ class MechanismSlave(Fmi2Slave):
         at, tree = self.values, self.simulation.tree
         if (at[self._p.start : self._y.start] != self.defaults[self._p.start : self._y.start]).any():
             values = {}
-            for p in parameters.symbolic(self.plan.mechanism)[2]:
+            for p in parameters.layout(self.plan.mechanism):
                 numbers = at[self._p][p.slice]
                 values[p.name] = float(numbers[0]) if numbers.size == 1 else numbers.tolist()
             first_q, first_v = self.plan.first["start_q"], self.plan.first["start_v"]

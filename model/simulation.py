@@ -13,6 +13,7 @@ import numpy as np
 from .compile.kernel import Kernel, kernel
 from .describe.check import check as sensible
 from .describe.mechanism import Mechanism
+from .describe.parameters import vector as parameter_vector
 from .describe.reader import load
 from .equations import terms as written
 from .equations.outputs import Variable, outputs, pick
@@ -22,7 +23,7 @@ from .linear.linearize import LinearModel, linearize
 from .manifold import rank as mobility
 from .manifold import step
 from .manifold.assemble import AssemblyReport, assemble
-from .manifold.start_pose import parameters_vector, start_coordinates
+from .manifold.start_pose import start_coordinates
 from .papers.methods import Method, advance, check
 from .papers.methods.variable import LocalSolver
 from .run import inverse
@@ -93,7 +94,7 @@ class Simulation:
         self._kernels: dict[str, Kernel] = {}
         self._variables: tuple[Variable, ...] = ()
         self.u = np.zeros(len(self.inputs))
-        self.p = parameters_vector(self.mechanism, parameters or {})
+        self.p = parameter_vector(self.mechanism, parameters or {})
         self.time, self.work = 0.0, 0.0
         self.q = start_coordinates(self.mechanism, self.tree)
         self.v = np.zeros(self.tree.nv)

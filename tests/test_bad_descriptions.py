@@ -62,7 +62,7 @@ CASES: list[tuple[tuple[str, str], str]] = [
     ),
     (
         ("body: ball", "body: hull"),
-        "bad.yaml, line 18: load 'push': there is no body 'hull'; known: arm, ball, ground",
+        "bad.yaml, line 18: load 'push': there is no body 'hull'; known: arm, ball",
     ),
     (
         ("body: ball", "body: ground"),
@@ -118,9 +118,17 @@ CASES: list[tuple[tuple[str, str], str]] = [
         "a distance joint has two ends, 'point1' and 'point2'",
     ),
     (
-        pin(on_parent="{}"),
-        "bad.yaml, line 9: joint 'pin': there is no field 'on_parent'; "
-        "it is for 'axes: body'; as drawn, a joint has 'at' and 'axis'",
+        pin(point1="[0, 0, 0]"),
+        "bad.yaml, line 9: joint 'pin': there is no field 'point1'; a revolute joint has one place, 'at'",
+    ),
+    (
+        (SOCKET, "{type: distance, parent: arm, child: ball, point1: [1, 0, 0], point2: [2, 0, 0], axis: x}"),
+        "bad.yaml, line 10: joint 'socket': there is no field 'axis'; "
+        "the ends of a distance joint have no direction",
+    ),
+    (
+        pin(on_parent="{angle: 3}"),
+        "bad.yaml, line 9: joint 'pin': there is no field 'angle'; known: at, orientation, axis, across",
     ),
     (
         ("axes: world", "axes: body"),
@@ -276,7 +284,7 @@ CASES: list[tuple[tuple[str, str], str]] = [
     ),
     (
         pin(type="helical"),
-        "bad.yaml, line 9: joint 'pin': a helical joint needs a pitch other than 0, in metres per radian",
+        "bad.yaml, line 9: joint 'pin': pitch must not be 0; a screw needs its travel in metres per radian",
     ),
     (
         pin(type="helical", pitch="0.01", lead="0.06"),
@@ -298,6 +306,12 @@ CASES: list[tuple[tuple[str, str], str]] = [
         pin(damping="[1, 2]"),
         "bad.yaml, line 9: joint 'pin': damping must be a list of 1 numbers, not a list of 2",
     ),
+    (
+        ("weight: body.ball.mass", "weight: joint.pin.limit_damping"),
+        "bad.yaml, line 22: parameter 'weight': the path 'joint.pin.limit_damping' leads to no number; "
+        "it counts only with 'limits'; give joint 'pin' that first",
+    ),
+    (pin(stiffness="-1"), "bad.yaml, line 9: joint 'pin': stiffness must not be negative, but is -1"),
     (pin(damping="-1"), "bad.yaml, line 9: joint 'pin': damping must not be negative, but is -1"),
     (
         pin(type="fixed", damping="1"),
@@ -471,7 +485,10 @@ BUILT = Mechanism(
             {"joints": (Joint("pin", "revolute", "ground", "arm", limits=(nan, 1)),)},
             "joint 'pin': limits must be a finite number, not nan",
         ),
-        ({"joints": (Joint("rod", "distance", "ground", "arm", cut=False),)}, "joint 'rod': a distance"),
+        (
+            {"joints": (Joint("rod", "distance", "ground", "arm", length=1.0, cut=False),)},
+            "joint 'rod': a distance",
+        ),
         ({"motors": (Motor("m", "pin", limit=-1),)}, "motor 'm': limit must be positive, not -1"),
         ({"struts": (Strut("s", "ground", "arm", damping=inf),)}, "spring 's': damping must be a finite"),
         ({"loads": (Load("f", "arm", force=(1, 2)),)}, "load 'f': force must be a list of 3 numbers"),

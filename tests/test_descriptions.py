@@ -31,7 +31,7 @@ from cutjoint.model import (
 from cutjoint.model.describe import parameters as parameters_of
 from cutjoint.model.describe.check import check
 from cutjoint.model.describe.drawing import orientation
-from cutjoint.model.describe.fields import PER_SPEED
+from cutjoint.model.describe.fields import PER_FREEDOM, fields_of
 from cutjoint.model.describe.reader import read
 from cutjoint.model.describe.units import quantity
 from cutjoint.model.describe.writer import write
@@ -323,7 +323,11 @@ def random_description(seed: int) -> Mechanism:
 
     def joint(name: str, kind: str, parent: str, child: str) -> Joint:
         t = TYPES[kind]
-        fields: dict[str, Any] = {key: some(tuple(abs(a) for a in vector(t.nv)), ()) for key in PER_SPEED}
+        fields: dict[str, Any] = {
+            key: some(tuple(abs(a) for a in vector(t.nv)), ())
+            for key, field in fields_of(Joint).items()
+            if getattr(field, "size", None) == PER_FREEDOM
+        }
         if t.nq != t.nv:
             fields |= {"stiffness": (), "rest": ()}
         start = list(vector(t.nq))
@@ -383,7 +387,7 @@ def random_description(seed: int) -> Mechanism:
         {},
         rng.choice(["", "1e-3", "true", "two\nlines\n", " # x: y", "[é…]\t\x85\u2028'\"", "~", "a" * 300]),
     )
-    paths = [p.path for p in parameters_of.paths(mechanism)]
+    paths = [at.whole for at in parameters_of.paths(mechanism)]
     chosen = rng.sample(paths, min(3, len(paths)))
     return check(replace(mechanism, parameters={f"p{i}": path for i, path in enumerate(chosen)}))
 
@@ -463,11 +467,12 @@ def test_every_path_can_be_read_and_replaced() -> None:
     for seed in range(10):
         mechanism = replace(random_description(seed), parameters={})
         listed = parameters_of.paths(mechanism)
-        assert len({p.path for p in listed}) == len(listed)
-        for path, size, unit in listed:
+        assert len({at.whole for at in listed}) == len(listed)
+        for at in listed:
+            path, size = at.whole, len(at.indices)
             value = parameters_of.lookup(mechanism, path)
-            assert np.size(value) == size
-            assert unit
+            assert np.size(value) == size == len(at.units) == len(at.bounds)
+            assert parameters_of.locate(mechanism, path) == at
             assert parameters_of.replace_value(mechanism, path, value) == mechanism
             if not isinstance(value, float):
                 changed = parameters_of.replace_value(mechanism, f"{path}[{size}]", 7.5)
@@ -489,7 +494,7 @@ def test_symbols_stand_where_the_numbers_were() -> None:
     symbolic, p, layout = parameters_of.symbolic(mechanism)
     values = parameters_of.default_vector(mechanism)
     assert p.shape == (9, 1) and values.shape == (9,)
-    assert [(q.name, q.slice, q.unit) for q in layout] == [
+    assert [(q.name, q.slice, q.at.unit) for q in layout] == [
         ("mass", slice(0, 1), "kg"),
         ("where", slice(1, 4), "m"),
         ("tall", slice(4, 5), "m"),

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..describe.entries import Entries
-from ..describe.flaws import Flaw, known_body, nearest
+from ..describe.flaws import Flaw, known_name, nearest
 from ..describe.located import built, text_of
 from ..describe.mechanism import GROUND
 from ..describe.units import kind
@@ -71,22 +71,17 @@ def _part(name: str, entry: Any) -> Part:
 def _constraint(name: str, entry: Any, known: set[str]) -> Constraint:
     place = ("constraints", name)
     if not isinstance(entry, dict) or entry.get("type") is None:
-        raise Flaw((*place, "type"), f"constraint '{name}': the field 'type' is missing")
+        raise Flaw((*place, "type"), "the field 'type' is missing")
     if entry["type"] not in TYPES:
         hint = nearest(entry["type"], TYPES)
-        raise Flaw((*place, "type"), f"constraint '{name}': there is no type {kind(entry['type'])}; {hint}")
+        raise Flaw((*place, "type"), f"there is no type {kind(entry['type'])}; {hint}")
     made, own = TYPES[entry["type"]]
-    try:
-        fields = Entries(entry, place, ("type", "body1", "body2", *own))
-        fields.need("body1", "body2", *own)
-        for key in ("body1", "body2"):
-            known_body(fields.text(key), known, (*place, key))
-        if fields.text("body1") == fields.text("body2"):
-            raise fields.flaw("body2", "must be another body than body1")
-        values = [_value(fields, key) for key in own]
-    except Flaw as flaw:
-        raise Flaw(flaw.place, f"constraint '{name}': {flaw}") from None
-    return made(fields.text("body1"), fields.text("body2"), *values)  # type: ignore[no-any-return]
+    fields = Entries(entry, place, ("type", "body1", "body2", *own))
+    fields.need("body1", "body2", *own)
+    body1, body2 = (known_name("body", fields.text(k), known, (*place, k)) for k in ("body1", "body2"))
+    if body1 == body2:
+        raise fields.flaw("body2", "must be another body than body1")
+    return made(body1, body2, *(_value(fields, key) for key in own))  # type: ignore[no-any-return]
 
 
 def _value(fields: Entries, key: str) -> Any:

@@ -75,6 +75,12 @@ def euler_parameters(columns: tuple[Vector, Vector, Vector]) -> Vector:
     return tuple(sign * x / size + 0.0 for x in e4)
 
 
+def z_axis(e: Vector) -> Vector:
+    """The z axis of the frame with these Euler parameters."""
+    w, x, y, z = e
+    return (2 * (x * z + w * y), 2 * (y * z - w * x), w * w - x * x - y * y + z * z)
+
+
 def matrix_orientation(rows: list[Vector]) -> Vector:
     """Euler parameters of a rotation matrix written with a few digits."""
     x, y, z = (tuple(row[k] for row in rows) for k in range(3))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING
 from math import isfinite, isnan
 from typing import Any, TypeVar
 
 from ..errors import DescriptionError
 from .drawing import Vector
-from .flaws import Flaw, nearest
+from .flaws import Flaw, Place, nearest
 from .units import kind, quantity
-from .yaml_text import Place
 
 Default = TypeVar("Default")
-_NEEDED: Any = object()
+NEEDED: Any = MISSING  # the default of a field that must be given
 _DIRECTIONS = {
     f"{sign}{name}": tuple((-1.0 if sign == "-" else 1.0) * (k == n) + 0.0 for k in range(3))
     for n, name in enumerate("xyz")
@@ -39,7 +39,7 @@ class Entries:
         for key in self.values:
             if key not in names:
                 hint = (elsewhere or {}).get(key) or nearest(key, names)
-                raise Flaw((*place, key), f"there is no field '{key}'; {hint}")
+                raise self.unknown(key, hint)
 
     def __contains__(self, key: str) -> bool:
         return self.values.get(key) is not None
@@ -49,30 +49,38 @@ class Entries:
             if key not in self:
                 raise Flaw((*self.place, key), f"the field '{key}' is missing")
 
+    def unknown(self, key: str, hint: str) -> Flaw:
+        return Flaw((*self.place, key), f"there is no field '{key}'; {hint}")
+
     def flaw(self, key: str, sentence: object) -> Flaw:
         return Flaw((*self.place, key), f"{key} {sentence}")
 
-    def number(self, key: str, unit: str, default: Any = _NEEDED, infinite: bool = False) -> Any:
-        if key not in self and default is not _NEEDED:
+    def number(self, key: str, unit: str, default: Any = NEEDED, infinite: bool = False) -> Any:
+        if key not in self and default is not NEEDED:
             return default
         self.need(key)
         return self._quantity(key, self.values[key], unit, infinite)
 
-    def vector(self, key: str, unit: str, default: Any = _NEEDED) -> Any:
+    def vector(self, key: str, unit: str, default: Any = NEEDED) -> Any:
         """Three numbers."""
-        if key not in self and default is not _NEEDED:
+        if key not in self and default is not NEEDED:
             return default
         self.need(key)
-        return self._listed(key, self.values[key], (unit,) * 3)
+        return self.listed(key, (unit,) * 3)
+
+    def listed(self, key: str, units: Sequence[str], infinite: bool = False) -> Vector:
+        """A list of numbers, one for each unit."""
+        return self._listed(key, self.values[key], units, infinite)
 
     def rows(self, key: str, unit: str) -> list[Vector]:
         """A list of three rows of three numbers."""
         return [self._listed(key, row, (unit,) * 3) for row in self.values[key]]
 
-    def each(self, key: str, units: Sequence[str], default: Any, infinite: bool = False) -> Any:
+    def each(self, key: str, units: Sequence[str], default: Any = NEEDED, infinite: bool = False) -> Any:
         """A list with a unit for each number, or one number; `check` decides on its length."""
-        if key not in self:
+        if key not in self and default is not NEEDED:
             return default
+        self.need(key)
         value = self.values[key]
         if not isinstance(value, list):
             return self._quantity(key, value, units[0] if len(set(units)) == 1 else "1", infinite)
@@ -93,8 +101,8 @@ class Entries:
             raise self.flaw(key, "must not be zero, since it is a direction")
         return direction
 
-    def text(self, key: str, default: Any = _NEEDED) -> Any:
-        if key not in self and default is not _NEEDED:
+    def text(self, key: str, default: Any = NEEDED) -> Any:
+        if key not in self and default is not NEEDED:
             return default
         self.need(key)
         if not isinstance(self.values[key], str):
@@ -115,10 +123,10 @@ class Entries:
             raise self.flaw(key, f"must be a mapping of names, not {kind(value)}")
         return value or {}
 
-    def _listed(self, key: str, value: Any, units: Sequence[str]) -> Vector:
+    def _listed(self, key: str, value: Any, units: Sequence[str], infinite: bool = False) -> Vector:
         if not isinstance(value, list) or len(value) != len(units):
             raise self.flaw(key, f"must be a list of {len(units)} numbers, not {kind(value)}")
-        return tuple(self._quantity(key, x, u) for x, u in zip(value, units, strict=True))
+        return tuple(self._quantity(key, x, u, infinite) for x, u in zip(value, units, strict=True))
 
     def _quantity(self, key: str, value: Any, unit: str, infinite: bool = False) -> float:
         try:

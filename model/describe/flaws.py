@@ -13,18 +13,8 @@ from typing import Any
 
 from ..errors import DescriptionError
 from .units import kind
-from .yaml_text import Place
 
-_SINGULAR = {
-    "bodies": "body",
-    "joints": "joint",
-    "motors": "motor",
-    "springs": "spring",
-    "cylinders": "cylinder",
-    "loads": "load",
-    "outputs": "output",
-    "parameters": "parameter",
-}
+Place = tuple[str, ...]
 
 
 class Flaw(DescriptionError):
@@ -34,10 +24,15 @@ class Flaw(DescriptionError):
     """
 
     def __init__(self, place: Place, sentence: str, whole: bool = False) -> None:
-        self.place = place
-        if len(place) > 1 and place[0] in _SINGULAR and not whole:
-            sentence = f"{_SINGULAR[place[0]]} '{place[1]}': {sentence}"
+        self.place, self.sentence = place, sentence
+        if len(place) > 1 and not whole:
+            sentence = f"{singular(place[0])} '{place[1]}': {sentence}"
         super().__init__(sentence)
+
+
+def singular(group: str) -> str:
+    """One of a group: a body of the bodies, a spring of the springs."""
+    return group[:-3] + "y" if group.endswith("ies") else group.removesuffix("s")
 
 
 def nearest(name: Any, known: Iterable[str]) -> str:
@@ -51,7 +46,7 @@ def nearest(name: Any, known: Iterable[str]) -> str:
     return f"known: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
 
 
-def field(place: Place) -> str:
+def field_name(place: Place) -> str:
     """The field's name as a message says it, such as `on_parent.position`."""
     return ".".join(place[2:] if len(place) > 2 else place[-1:])
 
@@ -59,36 +54,38 @@ def field(place: Place) -> str:
 def plain_number(value: Any, place: Place, infinite: bool = False) -> float:
     """The value as a float; refuses texts, NaN and, unless they are meant, infinities."""
     if isinstance(value, bool | str) or value is None:
-        raise Flaw(place, f"{field(place)} must be a number, not {kind(value)}")
+        raise Flaw(place, f"{field_name(place)} must be a number, not {kind(value)}")
     try:
         number = float(value)
     except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise Flaw(place, f"{field(place)} must be a number, not {kind(value)}") from None
+        raise Flaw(place, f"{field_name(place)} must be a number, not {kind(value)}") from None
     if isnan(number) or (not infinite and not isfinite(number)):
-        raise Flaw(place, f"{field(place)} must be a finite number, not {number}")
+        raise Flaw(place, f"{field_name(place)} must be a finite number, not {number}")
     return number
+
+
+def as_list(value: Any) -> list[Any] | None:
+    """The items of a list, tuple or array; None if it is nothing of the kind."""
+    if isinstance(value, str | dict):
+        return None
+    try:
+        return list(value)
+    except TypeError:
+        return None
 
 
 def plain_vector(value: Any, place: Place, size: int, infinite: bool = False) -> tuple[float, ...]:
     """The value as a tuple of `size` floats."""
-    try:
-        items = [] if isinstance(value, str | dict) else list(value)
-    except TypeError:
-        items = []
+    items = as_list(value) or []
     if len(items) != size:
         wrong = kind(items) if items else kind(value)
-        raise Flaw(place, f"{field(place)} must be a list of {size} numbers, not {wrong}")
+        raise Flaw(place, f"{field_name(place)} must be a list of {size} numbers, not {wrong}")
     return tuple(plain_number(item, place, infinite) for item in items)
 
 
-def not_negative(value: Any, place: Place) -> float:
-    number = plain_number(value, place)
-    if number < 0:
-        raise Flaw(place, f"{field(place)} must not be negative, but is {number:g}")
-    return number
-
-
-def known_body(body: Any, known: set[str], place: Place) -> None:
-    """Refuse a body that is not among the `known` ones."""
-    if not isinstance(body, str) or body not in known:
-        raise Flaw(place, f"there is no body {kind(body)}; {nearest(body, sorted(known))}")
+def known_name(what: str, name: Any, known: Iterable[str], place: Place) -> str:
+    """The name, if there is a body (or whatever it is to be) of that name."""
+    names = sorted(known)
+    if not isinstance(name, str) or name not in names:
+        raise Flaw(place, f"there is no {what} {kind(name)}; {nearest(name, names)}")
+    return name

@@ -1,5 +1,8 @@
 """What a mechanism is: frozen descriptions; `describe/check.py` says whether one makes sense.
 
+Beside its type, every field says its unit, sign and size, and what the manual tells about it
+(`fields.py`); everything that reads, checks, changes or writes a description follows from that.
+
 One convention for the whole engine:
 
 - Every body has a frame. All vectors of a body (centre of mass, joint positions) are in
@@ -19,22 +22,57 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from ..errors import DescriptionError
+from .field_kinds import (
+    Choice,
+    Coordinates,
+    Flag,
+    Gravity,
+    Group,
+    Inertia,
+    Names,
+    Orientation,
+    Part,
+    Range,
+    Reference,
+    Text,
+    TypeOfJoint,
+)
+from .fields import (
+    NOT_NEGATIVE,
+    NOT_ZERO,
+    ONE,
+    ONE_COORDINATE,
+    OWN,
+    PER_FREEDOM,
+    POSITIVE,
+    SPEEDS,
+    WITHOUT_BALL,
+    Quantity,
+)
 
 # A number, or the CasADi symbol that stands for it once it is a parameter.
 Number: TypeAlias = Any
 Vector: TypeAlias = Any
 GROUND = "ground"
+ORIGIN = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Frame:
     """A frame fixed to a body: where its origin is and how it is turned."""
 
-    position: Vector = (0.0, 0.0, 0.0)
-    orientation: Vector = (1.0, 0.0, 0.0, 0.0)
+    position: Annotated[
+        Vector, Quantity("where its origin is", "m", 3, changes_geometry=True, name_in_file="at")
+    ] = ORIGIN
+    orientation: Annotated[Vector, Orientation("how it is turned", changes_geometry=True)] = (
+        1.0,
+        0.0,
+        0.0,
+        0.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -42,43 +80,122 @@ class Body:
     """A rigid body. `inertia` is (xx, yy, zz, xy, xz, yz) about the centre of mass."""
 
     name: str
-    mass: Number
-    com: Vector = (0.0, 0.0, 0.0)
-    inertia: Vector = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    mass: Annotated[Number, Quantity("mass", "kg", ONE, POSITIVE)]
+    com: Annotated[
+        Vector,
+        Quantity("centre of mass", "m", 3, otherwise="drawn: needed, or `origin`; body axes: [0, 0, 0]"),
+    ] = ORIGIN
+    inertia: Annotated[Vector, Inertia("about the centre of mass, see below", otherwise="zero: a point")] = (
+        0.0,
+    ) * 6
+
+
+_SIDE = "as drawn; body axes: at [0, 0, 0], axes parallel"
 
 
 @dataclass(frozen=True)
 class Joint:
     """A joint between two bodies.
 
-    The tuples `damping`, `stiffness`, `rest`, `armature`, `friction` have one entry per
-    speed of the joint, or are empty for none. `limits` is (lowest, highest) for joints
-    with one coordinate. `start` are the coordinates from which assembly starts, empty for
-    the drawn pose; `speed` the initial speeds. `cut` is the user's word on whether this
-    joint is the one to cut in its loop; None leaves it to `topology.py`.
+    `damping`, `stiffness`, `rest`, `armature` and `friction` have one entry per speed of the joint,
+    or are empty for none. `start` are the coordinates from which assembly starts, empty for the drawn
+    pose; `speed` the initial speeds. `cut` is the user's word on whether this joint is the one to cut
+    in its loop; None leaves it to `topology.py`.
     """
 
     name: str
-    type: str
-    parent: str
-    child: str
-    on_parent: Frame = Frame()
-    on_child: Frame = Frame()
-    pitch: Number = 0.0  # helical: metres of travel per radian
-    length: Number = 0.0  # joints that keep a distance: how much, metres
-    travel: Number = 0.0  # translational-distance: where the slide is held, metres along its axis
-    damping: Vector = ()  # N·m·s/rad or N·s/m
-    stiffness: Vector = ()  # N·m/rad or N/m
-    rest: Vector = ()  # coordinates at which the spring is relaxed
-    armature: Vector = ()  # rotor inertia seen by the joint, kg·m² or kg
-    friction: Vector = ()  # Coulomb level, N·m or N, smoothed by tanh
-    friction_speed: Number = 0.01  # speed at which tanh has its knee, rad/s or m/s
-    limits: tuple[float, float] = (-inf, inf)
-    limit_stiffness: Number = 1e4  # N·m/rad or N/m beyond a limit
-    limit_damping: Number = 1e3  # N·m·s/rad² or N·s/m²: times the overrun
-    start: tuple[float, ...] = ()
-    speed: tuple[float, ...] = ()
-    cut: bool | None = None
+    type: Annotated[str, TypeOfJoint("see the next table")]
+    parent: Annotated[str, Reference("what holds it; may be `ground`", "body")]
+    child: Annotated[str, Reference("what it moves; may be `ground`", "body")]
+    on_parent: Annotated[
+        Frame,
+        Part(
+            "where and how it sits on the parent: `at` with `axis`, `across` or `orientation`",
+            Frame,
+            otherwise=_SIDE,
+        ),
+    ] = Frame()
+    on_child: Annotated[Frame, Part("the same on the child", Frame, otherwise=_SIDE)] = Frame()
+    pitch: Annotated[
+        Number,
+        Quantity(
+            "travel of a screw per angle",
+            "m/rad",
+            ONE,
+            NOT_ZERO,
+            joints=OWN,
+            changes_geometry=True,
+            advice="a screw needs its travel in metres per radian",
+            otherwise="needed, or `lead`",
+        ),
+    ] = 0.0
+    length: Annotated[
+        Number,
+        Quantity(
+            "how far apart the ends are kept",
+            "m",
+            ONE,
+            POSITIVE,
+            joints=OWN,
+            changes_geometry=True,
+            advice="two points kept together are spherical",
+            otherwise="drawn: as drawn; body axes: needed",
+        ),
+    ] = 0.0
+    travel: Annotated[Number, Quantity("where a slide is held", "m", joints=OWN, changes_geometry=True)] = 0.0
+    damping: Annotated[
+        Vector, Quantity("viscous damping", "N.m.s/rad or N.s/m", PER_FREEDOM, NOT_NEGATIVE)
+    ] = ()
+    stiffness: Annotated[
+        Vector, Quantity("spring", "N.m/rad or N/m", PER_FREEDOM, NOT_NEGATIVE, joints=WITHOUT_BALL)
+    ] = ()
+    rest: Annotated[
+        Vector,
+        Quantity(
+            "coordinate at which the spring is relaxed",
+            "rad or m",
+            PER_FREEDOM,
+            joints=WITHOUT_BALL,
+            otherwise="zero",
+        ),
+    ] = ()
+    armature: Annotated[
+        Vector, Quantity("rotor inertia as the joint feels it", "kg.m2 or kg", PER_FREEDOM, NOT_NEGATIVE)
+    ] = ()
+    friction: Annotated[
+        Vector,
+        Quantity(
+            "dry friction, smoothed by tanh(speed / `friction_speed`)", "N.m or N", PER_FREEDOM, NOT_NEGATIVE
+        ),
+    ] = ()
+    friction_speed: Annotated[
+        Number, Quantity("where tanh has its knee", "rad/s or m/s", ONE, POSITIVE, needs="friction")
+    ] = 0.01
+    limits: Annotated[
+        tuple[float, float],
+        Range(
+            "[lowest, highest] coordinate, `.inf` for none",
+            joints=ONE_COORDINATE,
+            infinite=True,
+            parameter=False,
+        ),
+    ] = (-inf, inf)
+    limit_stiffness: Annotated[
+        Number, Quantity("spring beyond a limit", "N.m/rad or N/m", ONE, NOT_NEGATIVE, needs="limits")
+    ] = 1e4
+    limit_damping: Annotated[
+        Number,
+        Quantity("damping per overrun of a limit", "N.m.s/rad2 or N.s/m2", ONE, NOT_NEGATIVE, needs="limits"),
+    ] = 1e3
+    start: Annotated[
+        tuple[float, ...],
+        Coordinates("coordinates from which it is assembled", parameter=False, otherwise="zero"),
+    ] = ()
+    speed: Annotated[
+        tuple[float, ...],
+        Quantity("initial speeds", "rad/s or m/s", SPEEDS, parameter=False, otherwise="zero"),
+    ] = ()
+    cut: Annotated[bool | None, Flag("whether to cut it in its loop", otherwise="chosen")] = None
 
 
 @dataclass(frozen=True)
@@ -86,8 +203,13 @@ class Motor:
     """A torque or force input on a joint with one degree of freedom."""
 
     name: str
-    joint: str
-    limit: float = inf
+    joint: Annotated[str, Reference("what it drives, a joint with one freedom", "joint")]
+    limit: Annotated[
+        float, Quantity("largest torque or force", "N.m or N", ONE, POSITIVE, infinite=True, parameter=False)
+    ] = inf
+
+
+_DRAWN = "drawn: needed; body axes: the origin"
 
 
 @dataclass(frozen=True)
@@ -99,15 +221,26 @@ class Strut:
     """
 
     name: str
-    body1: str
-    body2: str
-    point1: Vector = (0.0, 0.0, 0.0)
-    point2: Vector = (0.0, 0.0, 0.0)
-    stiffness: Number = 0.0
-    damping: Number = 0.0
-    length: Number = 0.0
+    body1: Annotated[str, Reference("where it starts; may be `ground`", "body")]
+    body2: Annotated[str, Reference("where it ends; may be `ground`", "body")]
+    point1: Annotated[Vector, Quantity("where on `body1`", "m", 3, on="body1", otherwise=_DRAWN)] = ORIGIN
+    point2: Annotated[Vector, Quantity("where on `body2`", "m", 3, on="body2", otherwise=_DRAWN)] = ORIGIN
+    stiffness: Annotated[Number, Quantity("stiffness", "N/m", ONE, NOT_NEGATIVE)] = 0.0
+    damping: Annotated[Number, Quantity("damping", "N.s/m", ONE, NOT_NEGATIVE)] = 0.0
+    length: Annotated[
+        Number,
+        Quantity(
+            "relaxed length",
+            "m",
+            ONE,
+            NOT_NEGATIVE,
+            otherwise="drawn: as drawn; body axes: needed with a stiffness",
+        ),
+    ] = 0.0
     actuated: bool = False
-    limit: float = inf
+    limit: Annotated[
+        float, Quantity("largest force of a cylinder", "N", ONE, POSITIVE, infinite=True, parameter=False)
+    ] = inf
 
 
 @dataclass(frozen=True)
@@ -115,11 +248,15 @@ class Load:
     """A constant force and torque on a body at a point, in world or in body axes."""
 
     name: str
-    body: str
-    point: Vector = (0.0, 0.0, 0.0)
-    force: Vector = (0.0, 0.0, 0.0)
-    torque: Vector = (0.0, 0.0, 0.0)
-    axes: str = "world"
+    body: Annotated[str, Reference("what it acts on", "body", but=GROUND)]
+    point: Annotated[
+        Vector, Quantity("where the force acts", "m", 3, on="body", otherwise="the body's origin")
+    ] = ORIGIN
+    force: Annotated[Vector, Quantity("constant force", "N", 3)] = ORIGIN
+    torque: Annotated[Vector, Quantity("constant torque", "N.m", 3)] = ORIGIN
+    axes: Annotated[
+        str, Choice("`world`: fixed in space; `body`: turns with the body", ("world", "body"))
+    ] = "world"
 
 
 @dataclass(frozen=True)
@@ -132,15 +269,26 @@ class Mechanism:
     """
 
     name: str
-    bodies: tuple[Body, ...]
-    joints: tuple[Joint, ...]
-    motors: tuple[Motor, ...] = ()
-    struts: tuple[Strut, ...] = ()
-    loads: tuple[Load, ...] = ()
-    gravity: Vector = (0.0, 0.0, -9.81)
-    outputs: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    description: str = ""
+    bodies: Annotated[tuple[Body, ...], Group("rigid bodies", Body, "body", ("bodies",))]
+    joints: Annotated[tuple[Joint, ...], Group("joints between them", Joint, "joint", ("joints",))]
+    motors: Annotated[tuple[Motor, ...], Group("inputs on joints", Motor, "motor", ("motors",))] = ()
+    struts: Annotated[
+        tuple[Strut, ...],
+        Group("massless elements between points", Strut, "strut", ("springs", "cylinders"), "actuated"),
+    ] = ()
+    loads: Annotated[tuple[Load, ...], Group("constant forces", Load, "load", ("loads",))] = ()
+    gravity: Annotated[Vector, Gravity("its acceleration; a number g means [0, 0, -g]", otherwise="9.81")] = (
+        0.0,
+        0.0,
+        -9.81,
+    )
+    outputs: Annotated[Mapping[str, str], Names("names of your own for outputs")] = field(
+        default_factory=dict
+    )
+    parameters: Annotated[Mapping[str, str], Names("names for numbers that can be changed")] = field(
+        default_factory=dict
+    )
+    description: Annotated[str, Text("a line for people", otherwise="empty")] = ""
 
     def body(self, name: str) -> Body:
         return find(self.bodies, name, "body")

@@ -8,88 +8,226 @@ a mechanism marks as a parameter stays a symbol in its equations; everything els
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from ..joints.types import TYPES
-from .fields import BODY, FRAME, GRAVITY, LOAD, PER_SPEED, STRUT, joint_units
-from .flaws import Flaw, nearest, plain_number, plain_vector
-from .mechanism import Frame, Joint, Mechanism
+from ..joints.types import TYPES, JointType
+from .field_kinds import Group, Part
+from .fields import ONE, PER_FREEDOM, Around, Field, Quantity, fields_of
+from .flaws import Flaw, Place, nearest, plain_number, plain_vector
+from .mechanism import Joint, Mechanism
 from .units import kind
-from .yaml_text import Place
 
-_PATH = re.compile(r"(?P<whole>[\w.]+?)(?:\[(?P<index>\d+)\])?", re.ASCII)
-_GROUPS = {"body": "bodies", "joint": "joints", "strut": "struts", "load": "loads"}
+_PATH = re.compile(r"([\w.]+?)(?:\[(\d+)\])?", re.ASCII)
 
-# Where a description holds a number and not a vector.
-_SCALARS = {
-    "body.mass",
-    *(f"joint.{f}" for f in ("pitch", "length", "travel", "friction_speed")),
-    *(f"joint.{f}" for f in ("limit_stiffness", "limit_damping")),
-    *(f"strut.{f}" for f in ("stiffness", "damping", "length")),
+
+def _has_numbers(described: type) -> bool:
+    """Whether items have anything that can be a parameter."""
+    fields = fields_of(described).values()
+    return any(isinstance(field, Quantity) and field.parameter for field in fields)
+
+
+# The first word of a path -> where a mechanism holds such items.
+_GROUPS = {
+    field.word: key
+    for key, field in fields_of(Mechanism).items()
+    if isinstance(field, Group) and _has_numbers(field.described)
 }
 
 
 class Location(NamedTuple):
-    """Where a path leads: the vector (or number) it names, and which components of it."""
+    """Where a path leads: a field of the description, and which components of it."""
 
     whole: str  # the path without its index
+    field: Quantity
     indices: tuple[int, ...]  # counted from 0
     units: tuple[str, ...]  # one per index
-    scalar: bool  # whether the description holds a number here, not a vector
+    alone: bool  # whether it is one number and not a vector
 
+    @property
+    def unit(self) -> str:
+        """The common unit, or one for each component, separated by commas."""
+        return self.units[0] if len(set(self.units)) == 1 else ",".join(self.units)
 
-class Listed(NamedTuple):
-    """A path that can be a parameter."""
-
-    path: str
-    size: int
-    unit: str
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """The lowest and the highest value of each component."""
+        return tuple(self.field.bounds(k) for k in self.indices)
 
 
 class Parameter(NamedTuple):
-    """A parameter's place in the vector of all parameters.
-
-    `unit` is common to its components, or lists one for each, separated by commas.
-    """
+    """A parameter's place in the vector of all parameters, and where its path leads."""
 
     name: str
     path: str
     slice: slice
-    unit: str
+    at: Location
 
 
-def paths(mechanism: Mechanism) -> list[Listed]:
-    """Every path that can be a parameter of this mechanism, with its size and unit."""
-    return [Listed(path, len(units), _common(units)) for path, _, units in _all(mechanism)]
+# -- paths --------------------------------------------------------------------------------------
+
+
+def paths(mechanism: Mechanism) -> list[Location]:
+    """Every path that can be a parameter of this mechanism."""
+    found: list[Location] = []
+    for word, group in _GROUPS.items():
+        for item in getattr(mechanism, group):
+            found += _paths(f"{word}.{item.name}.", item, _kind(mechanism, item))
+    return [*found, *_paths("", mechanism, None)]
+
+
+def _paths(stem: str, item: Any, joint: JointType | None) -> Iterator[Location]:
+    for key, field in fields_of(type(item)).items():
+        if isinstance(field, Part):
+            yield from _paths(f"{stem}{key}.", getattr(item, key), joint)
+        elif isinstance(field, Quantity) and field.changeable(item, key, joint):
+            units = field.units(joint)
+            yield Location(stem + key, field, tuple(range(len(units))), units, field.size == ONE)
+
+
+def locate(mechanism: Mechanism, path: str, place: Place = ()) -> Location:
+    """Where a path leads, or a `Flaw` at `place` that says where it stops."""
+    found = _PATH.fullmatch(path)
+    whole, index = found.groups() if found else (path, None)
+    holder, joint = _holder(mechanism, whole)
+    key = whole.rpartition(".")[2]
+    field = fields_of(type(holder)).get(key) if holder else None
+    if not isinstance(field, Quantity) or not field.changeable(holder, key, joint):
+        raise Flaw(place, f"the path '{path}' leads to no number; {_hint(mechanism, whole, field, joint)}")
+    units, one = field.units(joint), field.size == ONE
+    if index is None:
+        return Location(whole, field, tuple(range(len(units))), units, one)
+    k = int(index) - 1
+    if one or not 0 <= k < len(units):
+        has = "is one number" if one else f"has the components 1 to {len(units)}"
+        raise Flaw(place, f"the path '{path}' leads to no number; '{whole}' {has}")
+    return Location(whole, field, (k,), units[k : k + 1], True)
+
+
+def _holder(mechanism: Mechanism, whole: str) -> tuple[Any, JointType | None]:
+    """What holds the field at the end of a path, None if nothing does, and the type of its joint."""
+    words = whole.split(".")[:-1]
+    if not words:
+        return mechanism, None
+    items = getattr(mechanism, _GROUPS[words[0]]) if words[0] in _GROUPS else ()
+    holder = next((item for item in items if [item.name] == words[1:2]), None)
+    joint = _kind(mechanism, holder)
+    for key in words[2:]:
+        inner = holder is not None and isinstance(fields_of(type(holder)).get(key), Part)
+        holder = getattr(holder, key) if inner else None
+    return holder, joint
+
+
+def _kind(mechanism: Mechanism, item: Any) -> JointType | None:
+    """The type of the joint that an item is, or acts on."""
+    joint = mechanism.joint(item.joint) if hasattr(item, "joint") else item
+    return TYPES[joint.type] if isinstance(joint, Joint) else None
+
+
+def _hint(mechanism: Mechanism, whole: str, field: Field | None, joint: JointType | None) -> str:
+    """The nearest path, or why a path that could be there is not."""
+    words = whole.split(".")
+    if words[0] not in _GROUPS or len(words) < 2:
+        return f"paths start with {', '.join(_GROUPS)} or are gravity"
+    word, name, key = words[0], words[1], words[-1]
+    names = [item.name for item in getattr(mechanism, _GROUPS[word])]
+    if name not in names:
+        return f"there is no {word} {kind(name)}; {nearest(name, names)}"
+    if isinstance(field, Quantity) and field.parameter and (joint is None or field.joints.holds(joint, key)):
+        if field.needs:
+            return f"it counts only with '{field.needs}'; give {word} '{name}' that first"
+        if field.size == PER_FREEDOM and field.units(joint):
+            return f"give {word} '{name}' a {key} first, such as {key}: 0"
+    return nearest(whole, [at.whole for at in paths(mechanism) if at.whole.startswith(f"{word}.{name}.")])
+
+
+# -- values -------------------------------------------------------------------------------------
 
 
 def lookup(mechanism: Mechanism, path: str) -> Any:
     """The number, or the tuple of numbers, a path names."""
-    location = locate(mechanism, path)
-    value = _get(mechanism, location.whole)
-    if location.scalar:
-        return value
-    return value[location.indices[0]] if "[" in path else value
+    at = locate(mechanism, path)
+    value = _get(mechanism, at.whole)
+    return value[at.indices[0]] if at.alone and at.field.size != ONE else value
 
 
 def replace_value(mechanism: Mechanism, path: str, value: Any) -> Mechanism:
     """The same mechanism with another value at a path; `check.check` tells whether it makes sense."""
-    location = locate(mechanism, path)
-    if location.scalar or "[" in path:
+    at = locate(mechanism, path)
+    if at.alone:
         values: tuple[float, ...] = (plain_number(value, (path,)),)
     else:
-        values = plain_vector(value, (path,), len(location.indices))
-    if location.scalar:
-        return _set(mechanism, location.whole, values[0])
-    vector = list(_get(mechanism, location.whole))
-    for index, number in zip(location.indices, values, strict=True):
+        values = plain_vector(value, (path,), len(at.indices))
+    if at.field.size == ONE:
+        return _set(mechanism, at.whole, values[0])
+    vector = list(_get(mechanism, at.whole))
+    for index, number in zip(at.indices, values, strict=True):
         vector[index] = number
-    return _set(mechanism, location.whole, tuple(vector))
+    return _set(mechanism, at.whole, tuple(vector))
+
+
+def _get(mechanism: Mechanism, whole: str) -> Any:
+    return getattr(_holder(mechanism, whole)[0], whole.rpartition(".")[2])
+
+
+def _set(mechanism: Mechanism, whole: str, value: Any) -> Mechanism:
+    word, *inner = whole.split(".")
+    if not inner:
+        return replace(mechanism, **{word: value})
+    items = getattr(mechanism, _GROUPS[word])
+    changed: Any = tuple(_put(x, inner[1:], value) if x.name == inner[0] else x for x in items)
+    return replace(mechanism, **{_GROUPS[word]: changed})
+
+
+def _put(item: Any, words: list[str], value: Any) -> Any:
+    """A copy of a frozen item with the attribute that `words` lead to replaced."""
+    inner = value if len(words) == 1 else _put(getattr(item, words[0]), words[1:], value)
+    return replace(item, **{words[0]: inner})
+
+
+# -- the vector of all parameters ---------------------------------------------------------------
+
+
+def layout(mechanism: Mechanism, names: Iterable[str] | None = None) -> tuple[Parameter, ...]:
+    """Where each parameter (`names`, or all of them) is in the vector p of them."""
+    found: list[Parameter] = []
+    size = 0
+    for name in mechanism.parameters if names is None else names:
+        if name not in mechanism.parameters:
+            hint = nearest(name, mechanism.parameters)
+            raise Flaw(("parameters",), f"'{mechanism.name}' has no parameter '{name}'; {hint}")
+        path = mechanism.parameters[name]
+        at = locate(mechanism, path, ("parameters", name))
+        found.append(Parameter(name, path, slice(size, size + len(at.indices)), at))
+        size += len(at.indices)
+    return tuple(found)
+
+
+def default_vector(mechanism: Mechanism, names: Iterable[str] | None = None) -> np.ndarray:
+    """The values of the parameters as described, in the order of `layout`."""
+    values = [np.ravel(lookup(mechanism, item.path)) for item in layout(mechanism, names)]
+    return np.concatenate([np.zeros(0), *values])
+
+
+def vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndarray:
+    """p as described but for the named values, which are refused where a description's would be."""
+    changed = mechanism
+    given = layout(mechanism, values)
+    for item in given:
+        try:
+            changed = replace_value(changed, item.path, values[item.name])
+        except Flaw as flaw:
+            raise Flaw(("parameters", item.name), flaw.sentence) from None
+    for item in given:
+        holder, joint = _holder(changed, item.at.whole)
+        key = item.at.whole.rpartition(".")[2]
+        value = item.at.field.check(getattr(holder, key), ("parameters", item.name, key), Around({}, joint))
+        changed = _set(changed, item.at.whole, value)
+    return default_vector(changed)
 
 
 def symbolic(
@@ -100,134 +238,18 @@ def symbolic(
     Returns the mechanism, in which a vector with a symbol is an SX column, the column p of all
     symbols, and where each parameter is in p. `default_vector` gives their values.
     """
-    symbols, layout, size = [], [], 0
-    for name in _chosen(mechanism, names):
-        path = mechanism.parameters[name]
-        location = locate(mechanism, path, ("parameters", name))
-        symbol = ca.SX.sym(name, len(location.indices))
-        value = _get(mechanism, location.whole)
-        if location.scalar:
-            mechanism = _set(mechanism, location.whole, symbol)
-        else:
-            vector = ca.SX(value) if isinstance(value, ca.SX) else ca.SX(ca.DM(list(value)))
-            for k, index in enumerate(location.indices):
-                vector[index] = symbol[k]
-            mechanism = _set(mechanism, location.whole, vector)
-        part = slice(size, size + len(location.indices))
-        layout.append(Parameter(name, path, part, _common(location.units)))
+    placed = layout(mechanism, names)
+    symbols = []
+    for item in placed:
+        at = item.at
+        symbol = ca.SX.sym(item.name, len(at.indices))
         symbols.append(symbol)
-        size = part.stop
-    return mechanism, ca.vertcat(*symbols) if symbols else ca.SX(0, 1), tuple(layout)
-
-
-def default_vector(mechanism: Mechanism, names: Iterable[str] | None = None) -> np.ndarray:
-    """The values of the parameters as described, in the order of `symbolic`."""
-    values = [np.ravel(lookup(mechanism, mechanism.parameters[n])) for n in _chosen(mechanism, names)]
-    return np.concatenate([np.zeros(0), *values])
-
-
-def locate(mechanism: Mechanism, path: str, place: Place = ()) -> Location:
-    """Where a path leads, or a `Flaw` at `place` that says where it stops."""
-    found = _PATH.fullmatch(path)
-    known = {name: units for name, _, units in _all(mechanism)}
-    if found is None or found["whole"] not in known:
-        raise Flaw(place, f"the path '{path}' leads to no number; {_hint(mechanism, path, list(known))}")
-    whole = found["whole"]
-    units = known[whole]
-    scalar = f"{whole.split('.')[0]}.{whole.split('.')[-1]}" in _SCALARS
-    if found["index"] is None:
-        return Location(whole, tuple(range(len(units))), units, scalar)
-    index = int(found["index"])
-    if scalar or not 1 <= index <= len(units):
-        has = "is one number" if scalar else f"has the components 1 to {len(units)}"
-        raise Flaw(place, f"the path '{path}' leads to no number; '{whole}' {has}")
-    return Location(whole, (index - 1,), units[index - 1 : index], scalar)
-
-
-def _hint(mechanism: Mechanism, path: str, known: list[str]) -> str:
-    """The nearest path, or why a path that could be there is not."""
-    words = path.split(".")
-    if words[0] == "joint" and len(words) == 3 and words[2].split("[")[0] in PER_SPEED:
-        joint = next((j for j in mechanism.joints if j.name == words[1]), None)
-        if joint is not None and TYPES[joint.type].nv:
-            field = words[2].split("[")[0]
-            return f"give joint '{joint.name}' a {field} first, such as {field}: 0"
-    if words[0] in _GROUPS and len(words) > 1:
-        names = [item.name for item in getattr(mechanism, _GROUPS[words[0]])]
-        if words[1] not in names:
-            return f"there is no {words[0]} {kind(words[1])}; {nearest(words[1], names)}"
-        return nearest(path, [p for p in known if p.startswith(f"{words[0]}.{words[1]}.")])
-    return f"paths start with {', '.join(_GROUPS)} or are gravity"
-
-
-def _all(mechanism: Mechanism) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
-    """Every path with its value and the unit of each number."""
-    for body in mechanism.bodies:
-        yield f"body.{body.name}.mass", body.mass, (BODY["mass"],)
-        yield f"body.{body.name}.com", body.com, (BODY["com"],) * 3
-        yield f"body.{body.name}.inertia", body.inertia, (BODY["inertia"],) * 6
-    for joint in mechanism.joints:
-        for field, value, units in _joint_fields(joint):
-            yield f"joint.{joint.name}.{field}", value, units
-    for strut in mechanism.struts:
-        for field, unit in STRUT.items():
-            size = 3 if field.startswith("point") else 1
-            yield f"strut.{strut.name}.{field}", getattr(strut, field), (unit,) * size
-    for load in mechanism.loads:
-        for field, unit in LOAD.items():
-            yield f"load.{load.name}.{field}", getattr(load, field), (unit,) * 3
-    yield "gravity", mechanism.gravity, (GRAVITY,) * 3
-
-
-def _joint_fields(joint: Joint) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
-    units = joint_units(joint.type)
-    for side in ("on_parent", "on_child"):
-        frame: Frame = getattr(joint, side)
-        yield f"{side}.position", frame.position, (FRAME["position"],) * 3
-        if not TYPES[joint.type].directionless_ends:  # a rod's ends have no direction
-            yield f"{side}.orientation", frame.orientation, (FRAME["orientation"],) * 4
-    fields = ["pitch", "length", "travel", *(f for f in PER_SPEED if _given(getattr(joint, f)))]
-    fields += ["friction_speed"] if _given(joint.friction) else []
-    fields += ["limit_stiffness", "limit_damping"] if joint.limits != Joint.limits else []
-    for field in fields:
-        if units[field]:
-            yield field, getattr(joint, field), units[field]
-
-
-def _given(values: Any) -> bool:
-    return isinstance(values, ca.SX) or len(values) > 0
-
-
-def _get(mechanism: Mechanism, whole: str) -> Any:
-    return next(value for path, value, _ in _all(mechanism) if path == whole)
-
-
-def _set(mechanism: Mechanism, whole: str, value: Any) -> Mechanism:
-    words = whole.split(".")
-    if words == ["gravity"]:
-        return replace(mechanism, gravity=value)
-    group = _GROUPS[words[0]]
-    items = tuple(
-        _put(item, words[2:], value) if item.name == words[1] else item for item in getattr(mechanism, group)
-    )
-    changed: dict[str, Any] = {group: items}
-    return replace(mechanism, **changed)
-
-
-def _put(item: Any, words: list[str], value: Any) -> Any:
-    """A copy of a frozen item with the attribute that `words` lead to replaced."""
-    inner = value if len(words) == 1 else _put(getattr(item, words[0]), words[1:], value)
-    return replace(item, **{words[0]: inner})
-
-
-def _chosen(mechanism: Mechanism, names: Iterable[str] | None) -> list[str]:
-    chosen = list(mechanism.parameters if names is None else names)
-    for name in chosen:
-        if name not in mechanism.parameters:
-            hint = nearest(name, mechanism.parameters)
-            raise Flaw(("parameters",), f"the mechanism has no parameter '{name}'; {hint}")
-    return chosen
-
-
-def _common(units: tuple[str, ...]) -> str:
-    return units[0] if len(set(units)) == 1 else ",".join(units)
+        if at.field.size == ONE:
+            mechanism = _set(mechanism, at.whole, symbol)
+            continue
+        value = _get(mechanism, at.whole)
+        column = ca.SX(value) if isinstance(value, ca.SX) else ca.SX(ca.DM(list(value)))
+        for k, index in enumerate(at.indices):
+            column[index] = symbol[k]
+        mechanism = _set(mechanism, at.whole, column)
+    return mechanism, ca.vertcat(*symbols) if symbols else ca.SX(0, 1), placed

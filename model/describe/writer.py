@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
 from typing import Any
 
 from ..files import write_atomically
 from .check import check
-from .mechanism import Frame, Joint, Mechanism
+from .field_kinds import Group, Part
+from .fields import defaults_of, fields_of
+from .mechanism import Mechanism, Strut
 from .yaml_text import dump
-
-_FRAME_FIELDS = {"position": "at", "orientation": "orientation"}
 
 
 def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
@@ -24,42 +23,25 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
 def write(mechanism: Mechanism) -> str:
     """The mechanism as text. Every number has the digits that give it back exactly."""
     mechanism = check(mechanism)
-    values: dict[str, Any] = {"name": mechanism.name}
-    if mechanism.description:
-        values["description"] = mechanism.description
+    plain = entry(mechanism)
+    values: dict[str, Any] = {"name": mechanism.name, "description": plain.pop("description", None)}
     values |= {"gravity": list(mechanism.gravity), "axes": "body"}
-    groups: dict[str, Any] = {
-        "bodies": mechanism.bodies,
-        "joints": mechanism.joints,
-        "motors": mechanism.motors,
-        "springs": [s for s in mechanism.struts if not s.actuated],
-        "cylinders": [s for s in mechanism.struts if s.actuated],
-        "loads": mechanism.loads,
-    }
-    for group, items in groups.items():
-        if items or group in ("bodies", "joints"):
-            values[group] = {item.name: _entry(item) for item in items}
-    for group in ("outputs", "parameters"):
-        if getattr(mechanism, group):
-            values[group] = dict(getattr(mechanism, group))
-    return dump(values)
+    for key, field in fields_of(Mechanism).items():
+        if isinstance(field, Group):
+            for item in getattr(mechanism, key):
+                values.setdefault(field.file(item), {})[item.name] = entry(item)
+    return dump({key: value for key, value in (values | plain).items() if value is not None})
 
 
-def _entry(item: Any) -> dict[str, Any]:
-    """The fields of a body, joint, motor, strut or load that are not at their defaults."""
-    entry: dict[str, Any] = {}
-    for field in fields(item):
-        value = getattr(item, field.name)
-        if field.name in ("name", "actuated") or value == field.default:
-            continue
-        if isinstance(value, Frame):
-            entry[field.name] = {
-                key: list(getattr(value, name))
-                for name, key in _FRAME_FIELDS.items()
-                if getattr(value, name) != getattr(Frame, name)
-            }
-        else:
-            entry[field.name] = list(value) if isinstance(value, tuple) else value
-    if not isinstance(item, Joint) and hasattr(item, "stiffness"):
-        entry["length"] = item.length  # a spring is read with its length or not at all
-    return entry
+def entry(item: Any) -> dict[str, Any]:
+    """The fields of an item that are not at their defaults, as a file has them in body axes."""
+    result: dict[str, Any] = {}
+    for key, field in fields_of(type(item)).items():
+        value = getattr(item, key)
+        if not isinstance(field, Group) and value != defaults_of(type(item))[key]:
+            result[field.name_in_file or key] = (
+                entry(value) if isinstance(field, Part) else field.written(value)
+            )
+    if isinstance(item, Strut):
+        result["length"] = item.length  # a spring is read with its length or not at all
+    return result

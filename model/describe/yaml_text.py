@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from ..errors import DescriptionError
+from .flaws import Place
 
 LARGEST_FILE = 1_000_000  # bytes; a mechanism of a thousand bodies needs half of it
 _DEEPEST = 20
@@ -30,8 +31,6 @@ for _name, _pattern, _first in (
 ):
     for _character in _first:
         _RESOLVERS.setdefault(_character, []).append((_TAG + _name, re.compile(f"(?:{_pattern})\\Z")))
-
-Place = tuple[str, ...]
 
 
 class _Loader(yaml.SafeLoader):

@@ -243,8 +243,7 @@ def present(simulation: Simulation) -> Mechanism:
     mechanism = simulation.mechanism
     for item in simulation.equations.parameters:
         value = simulation.p[item.slice]
-        one = parameters.locate(mechanism, item.path).scalar or "[" in item.path
-        mechanism = parameters.replace_value(mechanism, item.path, value[0] if one else value)
+        mechanism = parameters.replace_value(mechanism, item.path, value[0] if item.at.alone else value)
     return mechanism
 
 

@@ -34,13 +34,6 @@ GROUPS = {
     "l": "lengths",
     "all": "all of these",
 }
-DIMENSIONS: tuple[str, ...] = (
-    "on_parent.position",
-    "on_child.position",
-    "on_parent.orientation",
-    "on_child.orientation",
-)
-DIMENSIONS += ("length", "travel", "pitch")
 
 
 @dataclass(frozen=True)
@@ -67,11 +60,8 @@ class Design:
 
     def __init__(self, mechanism: Mechanism):
         self.mechanism = check(mechanism)
-        dims = {
-            f"d{k}": item.path
-            for k, item in enumerate(parameters.paths(self.mechanism))
-            if _dimension(item.path)
-        }
+        geometry = (at for at in parameters.paths(self.mechanism) if at.field.changes_geometry)
+        dims = {f"d{k}": at.whole for k, at in enumerate(geometry)}
         self._marked = replace(self.mechanism, parameters=dims)
         eq = self.equations = equations(self._marked)
         self.tree = eq.tree
@@ -93,7 +83,7 @@ class Design:
             what, joint = item.path.split(".")[-1], item.path.split(".")[1]
             turns = slice(0, 3 if what == "orientation" else 0)
             count = turns.stop or item.slice.stop - item.slice.start
-            unit = "rad" if turns.stop else item.unit
+            unit = "rad" if turns.stop else item.at.unit
             yield Block(item.path, what, joint, slice(at, at + count), item.slice, (unit,) * count, turns)
             at += count
 
@@ -232,11 +222,6 @@ class Design:
         inner = link is None or (side == "on_child") == link.reverse
         letter = "s" if block.kind == "position" else "C"
         return letter if inner else ""
-
-
-def _dimension(path: str) -> bool:
-    words = path.split(".", 2)
-    return words[0] == "joint" and words[2] in DIMENSIONS
 
 
 def _slope(eq: Equations) -> ca.Function:

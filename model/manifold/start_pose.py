@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..describe import parameters
 from ..describe.mechanism import Mechanism
 from ..equations.topology import Tree
-from ..errors import SimulationError
 from ..joints.types import TYPES
 
 
@@ -44,14 +38,3 @@ def engine_speed(mechanism: Mechanism, tree: Tree, q: np.ndarray, name: str, spe
         w, x, y, z = q[tree.q[name]][ball[0]]
         v[ball[1]] = -Rotation.from_quat([x, y, z, w]).apply(speed[ball[1]])
     return v
-
-
-def parameters_vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndarray:
-    """p with the description's numbers, but for the named ones."""
-    changed = mechanism
-    for name, value in values.items():
-        if name not in mechanism.parameters:
-            known = ", ".join(mechanism.parameters) or "none"
-            raise SimulationError(f"'{mechanism.name}' has no parameter '{name}'; parameters: {known}")
-        changed = parameters.replace_value(changed, mechanism.parameters[name], value)
-    return parameters.default_vector(replace(changed, parameters=mechanism.parameters))

@@ -1,0 +1,112 @@
+"""The tables of docs/describing.md, from the definitions of the fields.
+
+    python -m cutjoint.model.describe.manual docs/describing.md
+
+writes each between its marks, `<!-- table: joints -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from math import isinf
+from pathlib import Path
+from typing import Any
+
+from ..joints.types import TYPES, JointType
+from .field_kinds import Group, Part
+from .fields import NEEDED, OWN, Field, Quantity, defaults_of, fields_of
+from .mechanism import Mechanism
+from .read_item import DRAWN, FORMS
+
+_MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def updated(text: str) -> str:
+    """The manual with its tables as the definitions have them now."""
+    made = tables()
+    return _MARKED.sub(lambda found: found[1] + made[found[2]] + found[3], text)
+
+
+def tables() -> dict[str, str]:
+    """Name -> table; those of the groups, of the file itself, of joint types and of parameters' paths."""
+    groups = {k: f for k, f in fields_of(Mechanism).items() if isinstance(f, Group)}
+    made = {key: _table(group.described) for key, group in groups.items()}
+    made["file"] = _table(Mechanism)
+    rows = ((f"`{t.name}`", t.about, _coordinates(t)) for t in TYPES.values())
+    made["types"] = _rows(("type", "freedoms", "coordinates"), rows)
+    listed = (
+        (f"`{g.word}.<name>.`", ", ".join(f"`{p}`" for p in _paths(g.described))) for g in groups.values()
+    )
+    made["paths"] = "".join(f"- {word} {paths}\n" for word, paths in listed if paths)
+    return made
+
+
+def _table(described: type) -> str:
+    defaults = defaults_of(described)
+    fields = {key: field for key, field in fields_of(described).items() if defaults[key] is NEEDED}
+    fields |= DRAWN.get(described, {}) | FORMS.get(described, {}) | fields_of(described)
+    rows = (
+        (
+            _names(key, field),
+            _help(key, field),
+            _unit(field),
+            field.values(),
+            _left_out(field, defaults.get(key)),
+        )
+        for key, field in fields.items()
+    )
+    return _rows(("field", "meaning", "unit", "values", "if left out"), rows)
+
+
+def _names(key: str, field: Field) -> str:
+    return ", ".join(f"`{name}`" for name in (field.files if isinstance(field, Group) else (key,)))
+
+
+def _help(key: str, field: Field) -> str:
+    """What it means, and which types of joints have it if not all do."""
+    owners = [f"`{t.name}`" for t in TYPES.values() if key in t.fields]
+    own = isinstance(field, Quantity) and field.joints is OWN
+    return f"{field.help}; for {', '.join(owners)}" if own else field.help
+
+
+def _unit(field: Field) -> str:
+    """A unit as people write it: N·m·s/rad²."""
+    unit = field.unit if isinstance(field, Quantity) else "1"
+    return "" if unit == "1" else unit.replace(".", "·").translate(_POWERS)
+
+
+def _left_out(field: Field, default: Any) -> str:
+    if field.otherwise or default is NEEDED:
+        return field.otherwise or "needed"
+    numbers = default if isinstance(default, tuple) else (default,)
+    if not default or all(isinstance(x, float) and isinf(x) for x in numbers):
+        return "0" if default == 0 else "none"
+    return "zero" if not any(numbers) else f"`{default}`" if isinstance(default, str) else f"{default:g}"
+
+
+def _coordinates(kind: JointType) -> str:
+    if kind.two_ends:
+        return "none: always cut"
+    words = ", ".join({"rad": "angle", "m": "distance"}.get(unit, "1") for unit in kind.position_units)
+    return words.replace("1, 1, 1, 1", "Euler parameters w, x, y, z")
+
+
+def _paths(described: type, stem: str = "") -> Iterable[str]:
+    for key, field in fields_of(described).items():
+        if isinstance(field, Part):
+            yield from _paths(field.described, f"{stem}{key}.")
+        elif isinstance(field, Quantity) and field.parameter:
+            yield stem + key
+
+
+def _rows(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    file = Path(sys.argv[1])
+    file.write_text(updated(file.read_text(encoding="utf-8")), encoding="utf-8")
