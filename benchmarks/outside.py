@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..model.equations.single_joints import JointValues
+from ..model.run.joint_values import JointValues
 from .measure import Effort, rows, side_by_side
 from .subjects import Subject
 
@@ -50,7 +50,7 @@ def fmu_step(subject: Subject, effort: Effort, show: Callable[[float], None]) ->
             slave.setReal(inputs, list(subject.u))
             slave.exitInitializationMode()
             contenders = {
-                STEPPED: _wrapped(simulation.step, simulation.save, simulation.restore),
+                STEPPED: _wrapped(simulation.step, lambda: simulation.state, simulation.put),
                 "native FMU in FMPy": _fmu(slave),
             }
             timings = side_by_side(contenders, effort, show)
@@ -108,7 +108,7 @@ def message(subject: Subject, effort: Effort, show: Callable[[float], None]) -> 
     fill()
     with _publisher(JointState) as publisher:
         contenders = {
-            STEPPED: _wrapped(simulation.step, simulation.save, simulation.restore),
+            STEPPED: _wrapped(simulation.step, lambda: simulation.state, simulation.put),
             "reading the joints": values.read,
             "filling the message": fill,
             "publishing it": lambda: publisher.publish(state),

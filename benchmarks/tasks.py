@@ -96,7 +96,7 @@ def linearization(subject: Subject, models: dict[str, Any], effort: Effort, show
     ours = subject.simulation
     R = motor_chart(ours)
     slow = kernel(traced_linear(ours, R), False)
-    contenders = _ours(slow, linear_kernel(ours, R), subject, ours.p)
+    contenders = _ours(slow, linear_kernel(ours.engine, R), subject, ours.p)
     contenders["cutjoint, dynamics alone"] = _ready(ours.kernel("dynamics"), subject, ours.p)
     for name, model in models.items():
         for label, way in (("", "linearization"), (", centered", "centered_linearization")):
@@ -172,7 +172,7 @@ def scaling(effort: Effort, show: Show, counts: tuple[int, ...] = CHAINS) -> Row
 
 def motor_chart(simulation: Simulation) -> np.ndarray:
     """R that takes the motors' speeds as the independent ones."""
-    return chart(simulation, [motor.joint for motor in simulation.mechanism.motors])
+    return chart(simulation.engine, simulation.state, [motor.joint for motor in simulation.mechanism.motors])
 
 
 def traced_linear(simulation: Simulation, R: np.ndarray) -> ca.Function:

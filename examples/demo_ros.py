@@ -27,7 +27,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ..model import Simulation
-from ..model.equations.single_joints import JointValues
+from ..model.run.joint_values import JointValues
 
 RATE = 1000.0
 PATIENCE = 40.0  # seconds

@@ -99,7 +99,7 @@ def plan(
     if marked:
         mechanism = replace(mechanism, parameters=dict(_marked(mechanism, name) for name in marked))
     simulation = Simulation(mechanism, compile=False)
-    result = Plan(mechanism, simulation, step, simulation.generic_rank()[0])
+    result = Plan(mechanism, simulation, step, simulation.engine.generic_rank(simulation.q, simulation.p)[0])
     result.chosen_inputs, result.chosen_outputs = tuple(inputs), tuple(outputs)
     _time(result)
     _inputs(result, inputs)

@@ -20,12 +20,12 @@ from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
 
 from ..model.compile.kernel import Kernel, kernel
-from ..model.describe import parameters
 from ..model.describe.reader import load
 from ..model.equations.outputs import outputs
 from ..model.errors import CutjointError, SimulationError
 from ..model.manifold import charts, closing, tangent
-from ..model.simulation import Simulation, State
+from ..model.simulation import Simulation
+from ..model.state import State
 from .plan import Plan, plan
 
 
@@ -80,10 +80,6 @@ class MechanismSlave(Fmi2Slave):
         """The mechanism at its start, with the parameters and start values set so far."""
         at, tree = self.values, self.simulation.tree
         if (at[self._p.start : self._y.start] != self.defaults[self._p.start : self._y.start]).any():
-            values = {}
-            for p in parameters.layout(self.plan.mechanism):
-                numbers = at[self._p][p.slice]
-                values[p.name] = float(numbers[0]) if numbers.size == 1 else numbers.tolist()
             first_q, first_v = self.plan.first["start_q"], self.plan.first["start_v"]
             changed = at != self.defaults
             held = {
@@ -91,12 +87,19 @@ class MechanismSlave(Fmi2Slave):
                 for n, k in tree.q.items()
                 if changed[first_q:][k].any()
             }
-            self.simulation = Simulation(self.plan.mechanism, parameters=values, start=held)
+            self.simulation = Simulation(self.simulation.engine, parameters=self._parameters(), start=held)
             if changed[first_v : first_v + tree.nv].any():
                 self._start_speeds(at[first_v : first_v + tree.nv], changed[first_v : first_v + tree.nv])
-        self.simulation.u[:] = at[self._u]
-        state = self.simulation.state
-        self.simulation.state = replace(state, time=self.begin)
+        self.simulation.set_inputs(at[self._u])
+        self.simulation.state = replace(self.simulation.state, time=self.begin)
+
+    def _parameters(self) -> dict[str, Any]:
+        """All parameters by name, as set so far."""
+        result = {}
+        for p in self.simulation.equations.parameters:
+            numbers = self.values[self._p][p.slice]
+            result[p.name] = float(numbers[0]) if numbers.size == 1 else numbers.tolist()
+        return result
 
     def _start_speeds(self, wanted: np.ndarray, held: np.ndarray) -> None:
         """Speeds that were set are held, the others follow; what can't be is made the nearest."""
@@ -126,10 +129,10 @@ class MechanismSlave(Fmi2Slave):
             if rest > 1e-9 * h:
                 sim.step(rest)
         except SimulationError as problem:
-            sim.state = before
+            sim.put(before)
             self._refuse(str(problem))
             return False
-        sim.time = current_time + step_size
+        sim.state = replace(sim.state, time=current_time + step_size)
         self._known = False
         return True
 
@@ -144,12 +147,19 @@ class MechanismSlave(Fmi2Slave):
                 return self._refuse(f"value reference {vr} was given {value}; nothing was set")
             if self.running and self.shaping[vr]:
                 return self._refuse(f"value reference {vr} can be set before the end of initialization only")
+        before = self.values.copy()
         for vr, value in pairs:
             self.values[vr] = value
         if self.running:
-            self.simulation.u[:] = self.values[self._u]
-            self.simulation.p[:] = self.values[self._p]
+            try:
+                if (self.values[self._p] != before[self._p]).any():
+                    self.simulation.set_parameters(self._parameters())
+            except CutjointError as problem:
+                self.values[:] = before
+                return self._refuse(f"{problem}; nothing was set")
+            self.simulation.set_inputs(self.values[self._u])
         self._known = False
+        return None
 
     def get_real(self, vrs: Iterable[int]) -> list[float]:
         wanted = list(vrs)
@@ -202,14 +212,12 @@ class MechanismSlave(Fmi2Slave):
     def _get_fmu_state(self) -> dict[str, Any]:
         state = self.simulation.state
         numbers = {"time": state.time, "work": state.work, "begin": self.begin, "running": self.running}
-        arrays = {"q": state.q, "v": state.v, "values": self.values, "p": self.simulation.p}
+        arrays = {"q": state.q, "v": state.v, "u": state.u, "p": state.p, "values": self.values}
         return numbers | {name: array.tolist() for name, array in arrays.items()}
 
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
         self.running, self.begin = bool(state["running"]), float(state["begin"])
         self.values[:] = state["values"]
-        self.simulation.p[:] = state["p"]
-        self.simulation.u[:] = self.values[self._u]
-        q, v = np.array(state["q"]), np.array(state["v"])
-        self.simulation.state = State(float(state["time"]), q, v, float(state["work"]))
+        q, v, u, p = (np.array(state[name]) for name in "qvup")
+        self.simulation.state = State(float(state["time"]), q, v, u, p, float(state["work"]))
         self._known = False

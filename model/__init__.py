@@ -7,15 +7,18 @@ if TYPE_CHECKING:
     from .describe.mechanism import Body, Frame, Joint, Load, Mechanism, Motor, Strut
     from .describe.reader import list_examples, load
     from .describe.writer import save
+    from .engine import Engine
     from .errors import AssemblyError, CutjointError, DescriptionError, SimulationError
     from .run.trajectory import Trajectory
-    from .simulation import Simulation, State
+    from .simulation import Simulation
+    from .state import State
 
 __all__ = [
     "AssemblyError",
     "Body",
     "CutjointError",
     "DescriptionError",
+    "Engine",
     "Frame",
     "Joint",
     "Load",
@@ -37,7 +40,9 @@ _HOMES = {
     "describe.mechanism": ("Body", "Frame", "Joint", "Load", "Mechanism", "Motor", "Strut"),
     "errors": ("AssemblyError", "CutjointError", "DescriptionError", "SimulationError"),
     "describe.reader": ("list_examples", "load"),
-    "simulation": ("Simulation", "State"),
+    "engine": ("Engine",),
+    "state": ("State",),
+    "simulation": ("Simulation",),
     "run.trajectory": ("Trajectory",),
     "describe.writer": ("save",),
 }

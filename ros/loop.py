@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..model import CutjointError, Simulation
-from ..model.equations.single_joints import JointValues
+from ..model.run.joint_values import JointValues
 from .follow import Follower
 from .motor_commands import Commands
 from .pace import Pace
@@ -67,13 +67,13 @@ class Loop:
 
     def _warm_up(self) -> None:
         """Build all that a period needs now, so that none has to wait for a compiler."""
-        saved = self.simulation.save()
+        saved = self.simulation.state
         with contextlib.suppress(CutjointError):  # it will be met again, and told, when time passes
             self.simulation.topology()
             self.simulation.output_vector()
             self.simulation.step(self._h)
             self.simulation.inverse_dynamics()
-        self.simulation.restore(saved)
+        self.simulation.state = saved
 
     # -- from other threads ----------------------------------------------------------------
 

@@ -182,13 +182,14 @@ class MechanismNode(Node):
         return "at the start"
 
     def _save(self) -> str:
-        self._saved = self.simulation.save()
+        self._saved = self.simulation.state
         return f"saved at {self.loop.time:.6f} s"
 
     def _restore(self) -> str:
-        if self._saved is None:
+        saved = self._saved
+        if saved is None:
             raise CutjointError("nothing is saved; call 'save_state' first")
-        self._to(lambda: self.simulation.restore(self._saved))
+        self._to(lambda: self.simulation.put(saved))
         return f"back at {self.loop.time:.6f} s"
 
     def _to(self, change: Callable[[], None]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..model.manifold import rank as mobility
 from .loop import Loop
 from .settings import REAL_TIME
 
@@ -31,7 +30,7 @@ class Health:
         now, at, cpu = time.monotonic(), loop.time, _cpu()
         elapsed = max(now - self._wall, 1e-9)
         commands, pace = loop.commands, loop.pace
-        distance, rank = mobility.numbers(loop.simulation).values()
+        distance, rank = loop.simulation.engine.singularity(loop.simulation.q, loop.simulation.p).values()
         residual = np.abs(loop.simulation.closure()[0]).max(initial=0.0)
         values: dict[str, Any] = {
             "mode": loop.settings.mode,

@@ -13,7 +13,6 @@ from cutjoint.model.cartesian.lock import marker
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.describe.reader import read
 from cutjoint.model.errors import AssemblyError, DescriptionError, SimulationError
-from cutjoint.model.simulation import State
 from random_mechanisms import random_loop, random_tree
 from scipy.spatial.transform import Rotation
 
@@ -110,7 +109,7 @@ def driven(engine: Simulation, joint: str, angle: float, speed: float, accelerat
     known[engine.tree.v[joint]] = True
     v = np.where(known, speed, 0.0)
     v[~known] = np.linalg.lstsq(G[:, ~known], -G[:, known] @ v[known], rcond=1e-10)[0]
-    engine.state = State(0.0, engine.state.q, v)
+    engine.state = replace(engine.state, v=v)
     torque = engine.inverse_dynamics({joint: acceleration})
     engine.set_inputs(torque)
     return engine.outputs(), torque

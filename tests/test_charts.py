@@ -8,7 +8,7 @@ import mechanisms
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, SimulationError
-from cutjoint.model.papers.methods import charts, traced
+from cutjoint.model.papers.methods import MethodSimulation, charts, traced
 from cutjoint.model.papers.methods.local_form import LocalForm
 from cutjoint.model.papers.methods.method import Method
 from cutjoint.model.papers.methods.variable import LocalSolver
@@ -109,7 +109,8 @@ def test_a_point_off_the_chart_is_noticed() -> None:
     s = Simulation(mechanisms.cartesian_pendulum(pi / 2))
     form = LocalForm(Method(s, chart="tangent_svd"), s.q.copy())
     along_x = form.chart.R @ [0.5, 0.0, 0.0]  # within the circle
-    assert np.abs(s.closed(form.to_full(np.concatenate([along_x, [0, 0]]))[0])[0]).max() < 1e-12
+    q, _ = form.to_full(np.concatenate([along_x, [0, 0]]))
+    assert np.abs(s.engine.closure(q, s.p)[0]).max() < 1e-12
     with pytest.raises(charts.ChartLost, match="does not converge"):
         form.to_full(np.concatenate([3 * along_x, [0, 0]]))
 
@@ -117,7 +118,7 @@ def test_a_point_off_the_chart_is_noticed() -> None:
 @pytest.mark.parametrize("kind", AUTOMATIC)
 def test_charts_change_before_they_degrade(kind: str) -> None:
     """The pendulum goes round more than once: no single chart covers the circle."""
-    s = Simulation(mechanisms.cartesian_pendulum(pi / 2), chart=kind, compile=False)
+    s = MethodSimulation(mechanisms.cartesian_pendulum(pi / 2), chart=kind, compile=False)
     s.v[:] = (7.0, 0.0, 0.0)
     start = s.energy()
     solver = LocalSolver(s, s.method(), 2.0, 1e-9)

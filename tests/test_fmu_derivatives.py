@@ -67,12 +67,12 @@ def test_linear_model_in_one_call_is_the_engines(name: str, fmi: int) -> None:
     model = linear_model(path, time=time, inputs=inputs, outputs=outputs)
     n = len(model.A) // 2
     chosen = [state.removeprefix("joint.").replace(".position", "") for state in model.states[:n]]
-    speeds = speed_names(simulation)
+    speeds = speed_names(simulation.engine)
     R = np.eye(len(speeds))[[speeds.index(c) for c in chosen]]
     engine = linearize(simulation, states=R, outputs=_whole(outputs))
     # The engine perturbs a pose along with the motion, δθ' = δω − ω×δθ. A ball's state here is twice the
     # Rodrigues vector from a reference at rest, δd' = δω − ½ ω×δd. Where states turn or slide both are δω.
-    turning = -R @ _bracket(simulation) @ tangents(simulation, R)[: len(speeds), :n]
+    turning = -R @ _bracket(simulation) @ tangents(simulation.engine, simulation.state, R)[: len(speeds), :n]
     same(engine.A[:n, :n], turning)
     same(model.A[:n, :n], turning / 2)
     assert name != "tops" or np.abs(turning).max() > 10

@@ -5,7 +5,8 @@ from __future__ import annotations
 import mechanisms
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, SimulationError
+from cutjoint.model import CutjointError, Simulation, SimulationError
+from cutjoint.model.papers.methods import MethodSimulation
 from cutjoint.model.papers.methods.method import Method
 from test_charts import AUTOMATIC, moving
 
@@ -40,7 +41,7 @@ def test_same_trajectories(formulation: str, chart: str) -> None:
     """The platform under torques and the five-bar up to its first singularity."""
     for name, torque, duration in (("stewart", 10.0, 0.06), ("fivebar", 0.0, 0.3)):
         a = Simulation(name)
-        b = Simulation(name, formulation=formulation, chart=chart)
+        b = MethodSimulation(name, formulation=formulation, chart=chart)
         for s in (a, b):
             s.set_inputs([torque] * len(s.inputs))
             s.run(duration, 2e-3)
@@ -51,7 +52,7 @@ def test_same_trajectories(formulation: str, chart: str) -> None:
 
 def test_five_bar_from_its_singular_pose() -> None:
     """Paper 004, example 1: no stabilization; it falls, bobs and comes back at 2.825 s."""
-    s = Simulation(mechanisms.five_bar(mechanisms.SINGULAR), formulation="svd", stabilization="none")
+    s = MethodSimulation(mechanisms.five_bar(mechanisms.SINGULAR), formulation="svd", stabilization="none")
     assert s.topology().rank_here == 1 and s.topology().rank == 2
     record = ["energy", "loop.residual", "singularity.distance", "singularity.rank"]
     t = s.run(2.9, 1e-3, record=record)
@@ -65,7 +66,7 @@ def test_five_bar_from_its_singular_pose() -> None:
 
 def drift(stabilization: str, push: float) -> tuple[float, float]:
     """Loop residual and energy drift after 0.5 s of the five-bar at a coarse step, started off the loops."""
-    s = Simulation("fivebar", formulation="svd", stabilization=stabilization)
+    s = MethodSimulation("fivebar", formulation="svd", stabilization=stabilization)
     s.q[0] += push
     start = s.energy()
     s.run(0.5, 2e-2, record=["energy"])
@@ -83,7 +84,7 @@ def test_stabilizations_do_what_they_say() -> None:
 
 
 def test_energy_projection_counts_the_work_done() -> None:
-    a = Simulation("stewart", formulation="svd", stabilization="energy")
+    a = MethodSimulation("stewart", formulation="svd", stabilization="energy")
     a.set_inputs([10.0] * 3)
     start = a.energy()
     a.run(0.1, 2e-3)
@@ -94,11 +95,12 @@ def test_energy_projection_counts_the_work_done() -> None:
 def test_unknown_names_list_the_known_ones() -> None:
     for what in ("formulation", "stabilization", "stepper", "chart"):
         with pytest.raises(SimulationError, match=f"no {what} 'best'; known: "):
-            Simulation("fivebar", **{what: "best"})
+            MethodSimulation("fivebar", **{what: "best"})
     with pytest.raises(SimulationError, match="leave both at their defaults"):
-        Simulation("fivebar", stepper="implicit", formulation="svd")
+        MethodSimulation("fivebar", stepper="implicit", formulation="svd")
     with pytest.raises(SimulationError, match="known: fixed, variable, local"):
         Simulation("fivebar").run(0.1, method="best")
     with pytest.raises(SimulationError, match="is cut and has no coordinates"):
-        s = Simulation(mechanisms.five_bar(), chart="chosen", coordinates=["left", "right"])
-        s.method()
+        MethodSimulation(mechanisms.five_bar(), chart="chosen", coordinates=["left", "right"])
+    with pytest.raises(CutjointError, match="no joint named 'nope'"):
+        MethodSimulation(mechanisms.five_bar(), coordinates=["nope"])

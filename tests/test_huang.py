@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Motor, Simulation, SimulationError, load
 from cutjoint.model.papers.huang_pendulum import planar_determinant, smallest, solid
+from cutjoint.model.papers.methods import MethodSimulation
 from cutjoint.model.papers.methods.huang import Taylor
 
 
@@ -51,7 +52,7 @@ def test_first_order() -> None:
     exact.run(0.1, 1e-3)
     errors = []
     for h in (4e-3, 2e-3, 1e-3):
-        s = Simulation("stewart", stepper="taylor")
+        s = MethodSimulation("stewart", stepper="taylor")
         s.set_inputs([10.0] * 3)
         s.run(0.1, h, record=["energy"])
         errors.append(np.abs(s.q - exact.q).max())
@@ -64,7 +65,7 @@ def test_first_order_with_sliding_joints() -> None:
     exact.run(0.1, 1e-3)
     errors = []
     for h in (2e-3, 1e-3):
-        s = Simulation(slider(), stepper="taylor")
+        s = MethodSimulation(slider(), stepper="taylor")
         s.run(0.1, h, record=["energy"])
         errors.append(np.abs(s.v - exact.v).max())
     assert 1e-9 < errors[1] < 1e-2
@@ -98,10 +99,10 @@ def test_determinant_of_the_double_pendulum() -> None:
 
 def test_what_it_does_not_know_is_said() -> None:
     with pytest.raises(SimulationError, match="no equations for joint 'slide' of type planar"):
-        Simulation(mechanisms.cartesian_pendulum(1.0), stepper="taylor").step(1e-3)
+        MethodSimulation(mechanisms.cartesian_pendulum(1.0), stepper="taylor").step(1e-3)
     with pytest.raises(SimulationError, match="body 'rod1' needs a mass"):
-        Simulation(mechanisms.five_bar(), stepper="taylor").step(1e-3)
+        MethodSimulation(mechanisms.five_bar(), stepper="taylor").step(1e-3)
     heavy = load("double_pendulum")
     joints = (replace(heavy.joints[0], armature=(0.1,)), *heavy.joints[1:])
     with pytest.raises(SimulationError, match="knows no armatures"):
-        Simulation(replace(heavy, joints=joints), stepper="taylor").step(1e-3)
+        MethodSimulation(replace(heavy, joints=joints), stepper="taylor").step(1e-3)

@@ -7,6 +7,7 @@ in test_linear_routes.py.
 from __future__ import annotations
 
 import json
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_eigenvalues_do_not_depend_on_the_chart(name):
     scale = 1 + np.abs(spectra[0]).max()
     for other in spectra[1:]:
         assert spectrum_distance(spectra[0], other) < 1e-9 * scale
-    A, P = underlying(simulation)
+    A, P = underlying(simulation.engine, simulation.state)
     nv = simulation.tree.nv
     np.testing.assert_allclose(P @ P, P, atol=1e-9)
     assert np.linalg.matrix_rank(P, tol=1e-8) == 2 * mobility
@@ -102,19 +103,19 @@ def test_outputs_against_differences():
     simulation.run(0.2)
     names = ["body.platform.position", "body.platform.angular_acceleration", "reaction.ball2.force", "energy"]
     model = simulation.linearize(outputs=names)
-    saved = simulation.save()
+    saved = simulation.state
     y = lambda: np.concatenate([np.atleast_1d(simulation.outputs()[n]) for n in names])  # noqa: E731
     for k in range(3):
         values = []
         for sign in (1, -1):
-            simulation.restore(saved)
-            u = saved[1].copy()
+            simulation.state = saved
+            u = saved.u.copy()
             u[k] += sign * 1e-3
             simulation.set_inputs(u)
             values.append(y())
         np.testing.assert_allclose((values[0] - values[1]) / 2e-3, model.D[:, k], atol=1e-6)
     # along the motion itself: dy/dt = C ẋ (the inputs are constant)
-    simulation.restore(saved)
+    simulation.state = saved
     dv, _ = simulation.accelerations()
     index = [simulation.tree.v[f"motor{k}"].start for k in (1, 2, 3)]
     x_rate = np.concatenate([simulation.state.v[index], dv[index]])
@@ -122,9 +123,8 @@ def test_outputs_against_differences():
     ahead, behind = [], []
     simulation.step(h)
     ahead = y()
-    simulation.restore(saved)
-    state = saved[0]
-    simulation.state = replace(state, v=-state.v)  # gravity and constant torques: time runs back
+    simulation.state = saved
+    simulation.state = replace(saved, v=-saved.v)  # gravity and constant torques: time runs back
     simulation.step(h)
     simulation.state = replace(simulation.state, v=-simulation.state.v)
     behind = y()
@@ -135,7 +135,7 @@ def test_outputs_against_differences():
 def test_discrete_model_is_the_step():
     simulation = Simulation("stewart", compile=False)
     hold(simulation)
-    model, step = simulation.linearize(), discretize(simulation, 1e-3)
+    model, step = simulation.linearize(), discretize(simulation.engine, simulation.state, 1e-3)
     whole = scipy.linalg.expm(1e-3 * np.block([[model.A, model.B], [np.zeros((3, 9))]]))
     np.testing.assert_allclose(step.A, whole[:6, :6], atol=1e-11)
     np.testing.assert_allclose(step.B, whole[:6, 6:], atol=1e-11)
@@ -151,15 +151,14 @@ def test_parameter_slopes_against_differences():
     simulation.set_inputs([4.0, 8.0, -3.0])
     simulation.run(0.3)
     motors = ["motor1", "motor2", "motor3"]
-    Tp, Bp = parameter_model(simulation, motors)
-    state, u = simulation.save()
+    Tp, Bp = parameter_model(simulation.engine, simulation.state, motors)
+    state = simulation.state
     base = np.asarray(described.joint("ball2").on_parent.position)
     index = [simulation.tree.v[m].start for m in motors]
 
     def rates(values):
-        other = Simulation(described, parameters=values, compile=False)
-        other.state = state
-        other.set_inputs(u)
+        other = copy(simulation)
+        other.set_parameters(values)
         other.assemble({m: state.q[simulation.tree.q[m]] for m in motors})
         _, G = other.closure()
         R = np.zeros((3, other.tree.nv))
@@ -215,8 +214,7 @@ def test_refusals():
         simulation.linearize(states=["motor1", "motor2", "ball2"])
     with pytest.raises(SimulationError, match="no input 'engine'; inputs: motor1, motor2, motor3"):
         simulation.linearize(inputs=["engine"])
-    state = simulation.state
-    simulation.state = replace(state, q=state.q + 0.01)
+    simulation.put(replace(simulation.state, q=simulation.q + 0.01))
     with pytest.raises(SimulationError, match="is not assembled: its loops are open by"):
         simulation.linearize()
 

@@ -65,7 +65,7 @@ def chart(request: pytest.FixtureRequest) -> Chart:
 
 def test_a_lift_closes_the_loops_and_keeps_the_independent_ones(chart: Chart) -> None:
     d, q, v = chart.lift(chart.y, chart.w, chart.p)
-    g, G = chart.sim.closed(q)
+    g, G = chart.sim.engine.closure(q, chart.sim.p)
     assert np.abs(g).max(initial=0.0) < 1e-12
     assert np.abs(G @ v).max(initial=0.0) < 1e-9
     assert np.array_equal(d[chart.independent], chart.y) and np.array_equal(v[chart.independent], chart.w)

@@ -123,7 +123,7 @@ def test_closed_motion(seed, monkeypatch):
         simulation.q, random.normal(size=eq.tree.nv), simulation.p
     )
     simulation.set_inputs(random.normal(size=len(simulation.inputs)) * 3)
-    state, u = simulation.save()
+    state, u = simulation.state, simulation.state.u
     g, G = simulation.closure()
     M, G, right, gamma, B = simulation.kernel("coefficients")(state.q, state.v, u, simulation.p)
     dv, lam = simulation.accelerations()

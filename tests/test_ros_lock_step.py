@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from cutjoint.model import Simulation
-from cutjoint.model.equations.single_joints import JointValues
 from cutjoint.model.robots.write_urdf import urdf
+from cutjoint.model.run.joint_values import JointValues
 from ros_client import Client, JointState, RosProcess, new_domain, node, stamp
 from std_msgs.msg import Float64MultiArray, String
 

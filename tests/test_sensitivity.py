@@ -31,13 +31,13 @@ class Twin:
         s.p[:] = default_vector(replace_value(self.mechanism, path, lookup(self.mechanism, path) + change))
         follow = [k for k in range(s.tree.nv) if k not in held]
         for _ in range(20):
-            g, G = s.closed(q)
+            g, G = s.engine.closure(q, s.p)
             delta = np.zeros(s.tree.nv)
             delta[follow] = np.linalg.lstsq(G[:, follow], -g, rcond=1e-9)[0]
             q = s.kernel("retraction")(q, delta)
             if np.abs(g).max() < 1e-14:
                 break
-        G, v = s.closed(q)[1], v.copy()
+        G, v = s.engine.closure(q, s.p)[1], v.copy()
         v[follow] = np.linalg.lstsq(G[:, follow], -G[:, held] @ v[held], rcond=1e-9)[0]
         s.state = replace(s.state, q=q, v=v)
         s.set_inputs(u)
@@ -77,7 +77,7 @@ def moving():
 def test_platform_height_position_velocity_acceleration_and_reactions(moving):
     result = sensitivities(moving, OUTPUTS, PATHS)
     assert result.held == ("motor1", "motor2", "motor3")
-    state, u = moving.save()
+    state, u = moving.state, moving.state.u
     held = [moving.tree.v[name].start for name in result.held]
     twin = Twin(moving.mechanism, PATHS)
     for k, (path, size) in enumerate(PATHS.items()):
@@ -204,7 +204,7 @@ def test_eigenvalues_move_as_the_linear_model_does(follow):
     }
     simulation = Simulation(mechanism, compile=False)
     settle(simulation)
-    state, u = simulation.save()
+    state, u = simulation.state, simulation.state.u
     result = eigenvalue_sensitivities(simulation, paths, ["rack", "arm"], follow)
     assert np.allclose(result.eigenvalues, linearize(simulation).eigenvalues(), atol=1e-8)
     held = _places(simulation, result.held)

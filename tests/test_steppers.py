@@ -8,6 +8,7 @@ import mechanisms
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, SimulationError
+from cutjoint.model.papers.methods import MethodSimulation
 from cutjoint.model.run.events import Event
 
 
@@ -60,7 +61,7 @@ def test_variable_steps_on_the_local_form(chart: str) -> None:
     record = ["joint.motor1.position", "energy", "loop.residual"]
     runs = []
     for method in ("local", "variable"):
-        s = Simulation("stewart", chart=chart)
+        s = MethodSimulation("stewart", chart=chart)
         s.set_inputs([10.0, 8.0, 5.0])
         runs.append(s.run(0.5, 1e-2, method=method, tolerance=1e-8, record=record))
     local, underlying = runs

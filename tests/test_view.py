@@ -105,7 +105,7 @@ def test_controls_do_what_they_say() -> None:
         assert along @ force > 0.999 * np.linalg.norm(along) * np.linalg.norm(force) > 0
         viewer.torques["motor1"].value = 50.0
         viewer._hand(lambda _: viewer._drive())(hand)
-        assert viewer.line.length == pytest.approx(0.1) and viewer.simulation.save()[1][0] == 50.0
+        assert viewer.line.length == pytest.approx(0.1) and viewer.simulation.u[0] == 50.0
         viewer._play(True)
         viewer.tick(3 * FRAME + 1e-9)
         assert viewer.simulation.state.time == pytest.approx(0.1 + 3 * FRAME)

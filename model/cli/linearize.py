@@ -15,7 +15,7 @@ from ..errors import CutjointError
 from ..files import check_writable, picture_format
 from ..linear.linearize import speed_names
 from ..linear.model import LinearModel, model_format
-from ..manifold.assemble import consistent_speeds
+from ..run.assembly import consistent_speeds
 from ..run.equilibrium import Equilibrium, hold, settle
 from ..simulation import Simulation
 from .common import (
@@ -117,14 +117,15 @@ def take_pose(simulation: Simulation, path: str) -> None:
             if value.size != size or not np.isfinite(value).all():
                 raise CutjointError(f"'{path}': joint '{name}' takes {size} finite coordinates")
             q[tree.q[name]] = value
-    simulation.state = replace(simulation.state, q=q)
+    simulation.put(replace(simulation.state, q=q))
     simulation.assemble()
     for name, value in inputs.items():
         if value.size != 1:
             raise CutjointError(f"'{path}': input '{name}' takes one number")
     try:
         if speeds:
-            simulation.state = replace(simulation.state, v=consistent_speeds(simulation, speeds))
+            here = simulation.state
+            simulation.state = replace(here, v=consistent_speeds(simulation.engine, here, speeds))
         simulation.set_inputs({name: value.item() for name, value in inputs.items()})
     except CutjointError as error:
         raise CutjointError(f"'{path}': {error}") from error
@@ -132,7 +133,7 @@ def take_pose(simulation: Simulation, path: str) -> None:
 
 def motion(simulation: Simulation) -> str:
     """What moves most at the present state; empty at rest."""
-    names = speed_names(simulation)
+    names = speed_names(simulation.engine)
     for values, word in ((simulation.state.v, "moves"), (simulation.accelerations()[0], "accelerates")):
         k = int(np.abs(values).argmax()) if values.size else 0
         if values.size and abs(values[k]) > 1e-6:

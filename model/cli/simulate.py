@@ -14,7 +14,6 @@ from ..describe.reader import load
 from ..errors import CutjointError
 from ..files import check_writable, picture_format
 from ..joints.types import TYPES
-from ..papers.methods import CHARTS, FORMULATIONS, STABILIZATIONS, STEPPERS
 from ..run.trajectory import Trajectory
 from ..simulation import METHODS, Simulation
 from .common import (
@@ -35,13 +34,7 @@ EXAMPLE = """
 cutjoint simulate stewart --time 2 --torque all=10 --plot stewart.png
 cutjoint simulate arm --time 5 --method variable --tolerance 1e-10 --csv arm.csv
 """
-# Ways to compute the same motion: names, the default first, and what they choose.
-WAYS = {
-    "formulation": (FORMULATIONS, "how accelerations are found"),
-    "stabilization": (STABILIZATIONS, "what keeps loops closed"),
-    "stepper": (STEPPERS, "how a fixed step is taken"),
-    "chart": (CHARTS, "independent coordinates"),
-}
+PAPERS = ("formulation", "stabilization", "chart")  # ways of the papers, see docs/singularities.md
 CHECKS = ("energy", "loop.residual", "singularity.distance")
 
 
@@ -57,10 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="fixed",
         help="fixed step, variable step, or variable step on the local state-space form",
     )
-    for option, (names, about) in WAYS.items():
-        parser.add_argument(
-            f"--{option}", choices=names, default=names[0], help=f"{about} (default {names[0]})"
-        )
+    parser.add_argument(
+        "--stepper",
+        default="runge_kutta",
+        metavar="NAME",
+        help=f"how a fixed step is taken: {', '.join(Simulation.steppers)} (default runge_kutta)",
+    )
+    for option in PAPERS:
+        parser.add_argument(f"--{option}", help=argparse.SUPPRESS)
     parser.add_argument(
         "--tolerance", default="1e-10", metavar="X", help="of the variable step (default 1e-10)"
     )
@@ -91,9 +88,9 @@ def run(args: argparse.Namespace) -> int:
     inputs = read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder")
     gravity = read_gravity(args.gravity)
     begin = time.perf_counter()
-    ways = {option: getattr(args, option) for option in WAYS}
     compile = False if args.no_compile else None
-    simulation = Simulation(mechanism, gravity=gravity, compile=compile, **ways)
+    kind, ways = _simulation(args)
+    simulation = kind(mechanism, gravity=gravity, compile=compile, stepper=args.stepper, **ways)
     units = output_units(simulation)
     wanted = [
         check_name(n, list(units), "--output", "output") for n in args.output or default_outputs(mechanism)
@@ -101,9 +98,9 @@ def run(args: argparse.Namespace) -> int:
     how: dict[str, Any] = {"step": step, "method": args.method, "tolerance": tolerance}
     how["record"] = list(dict.fromkeys([*wanted, *CHECKS]))
     simulation.set_inputs(inputs)
-    start = simulation.save()
+    start = simulation.state
     simulation.run(step, **how)  # builds all it needs, so that the time taken below is that of the run
-    simulation.restore(start)
+    simulation.state = start
     energy = simulation.energy()
     ready = time.perf_counter()
     with Progress(args.progress or sys.stderr.isatty()) as progress:
@@ -138,6 +135,16 @@ def run(args: argparse.Namespace) -> int:
         if path and not args.json:
             print(f"{what}: {path}")
     return 0
+
+
+def _simulation(args: argparse.Namespace) -> tuple[type[Simulation], dict[str, Any]]:
+    """The simulation that knows the chosen ways, and those of the papers that were chosen."""
+    ways = {option: value for option in PAPERS if (value := getattr(args, option)) is not None}
+    if not ways and args.stepper in Simulation.steppers:
+        return Simulation, {}
+    from ..papers.methods import MethodSimulation
+
+    return MethodSimulation, ways
 
 
 def describe(summary: dict[str, Any]) -> str:

@@ -15,7 +15,9 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import threading
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,29 +38,43 @@ TIMEOUT = 600  # seconds for one compilation
 class Kernel:
     """A traced function with its argument and result arrays, ready to be called many times.
 
-    `kernel(q, v, ...)` returns fresh arrays. For tight loops fill `kernel.arguments` in
-    place, call `kernel.evaluate()` and read `kernel.results`: nothing is allocated. Keep the
-    kernel itself as long as its `evaluate`: the arrays are the kernel's.
+    `kernel(q, v, ...)` returns fresh arrays, from any thread. For tight loops `bind` the code to
+    arrays of your own, fill them in place, call `evaluate()` and read `results`: nothing is
+    allocated or copied. Keep the kernel itself as long as its `evaluate`: the arrays are the kernel's.
     """
 
-    def __init__(self, function: ca.Function, compiled: bool):
+    def __init__(
+        self,
+        function: ca.Function,
+        compiled: bool,
+        arguments: Sequence[np.ndarray] = (),
+        results: Sequence[np.ndarray] = (),
+    ):
         self.function = function
         self.compiled = compiled
-        self.arguments = [_array(function.name_in(k), function.size_in(k)) for k in range(function.n_in())]
-        self.results = [_array(function.name_out(k), function.size_out(k)) for k in range(function.n_out())]
+        own = [_array(function.name_in(k), function.size_in(k)) for k in range(function.n_in())]
+        self.arguments = [*arguments, *own[len(arguments) :]]
+        own = [_array(function.name_out(k), function.size_out(k)) for k in range(function.n_out())]
+        self.results = [*results, *own[len(results) :]]
+        self._lock = threading.Lock()
         self._buffer, self.evaluate = function.buffer()
         for k, array in enumerate(self.arguments):
             self._buffer.set_arg(k, _flat(array))
         for k, array in enumerate(self.results):
             self._buffer.set_res(k, _flat(array))
 
+    def bind(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray] = ()) -> Kernel:
+        """The same code on other memory: the first arguments and results are these arrays themselves."""
+        return Kernel(self.function, self.compiled, arguments, results)
+
     def __call__(self, *values: Any) -> Any:
-        for array, value in zip(self.arguments, values, strict=True):
-            array[...] = value
-        self.evaluate()
-        if len(self.results) == 1:
-            return self.results[0].copy()
-        return [array.copy() for array in self.results]
+        with self._lock:
+            for array, value in zip(self.arguments, values, strict=True):
+                array[...] = value
+            self.evaluate()
+            if len(self.results) == 1:
+                return self.results[0].copy()
+            return [array.copy() for array in self.results]
 
 
 def _array(name: str, size: tuple[int, int]) -> np.ndarray:

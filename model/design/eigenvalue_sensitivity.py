@@ -47,7 +47,7 @@ def eigenvalue_sensitivities(
         otherwise the independent coordinates and speeds are held.
     """
     tracer = Tracer(simulation, [], as_list(parameters))
-    state, u = simulation.save()
+    state, u = simulation.state, simulation.state.u
     held = tracer.choose(state.q, independent)
     dq, dv = tracer.tangent(state.q, state.v, held)
     dp = np.eye(tracer.p.size)

@@ -90,7 +90,7 @@ def sensitivities(
         motors' where they are a choice, a well-conditioned one otherwise.
     """
     tracer = Tracer(simulation, as_list(outputs), as_list(parameters))
-    state, u = simulation.save()
+    state, u = simulation.state, simulation.state.u
     held = tracer.choose(state.q, independent)
     dq, dv = tracer.tangent(state.q, state.v, held)
     matrix = np.array(tracer.directional(state.q, state.v, u, tracer.p, dq, dv, np.eye(tracer.p.size)))
@@ -113,7 +113,7 @@ def motion_sensitivities(
     if not (duration >= 0 and step > 0 and np.isfinite(duration / step) and every >= 1):
         raise SimulationError(f"can't follow a motion of {duration:g} s in steps of {step:g} s")
     tracer = Tracer(simulation, as_list(outputs), as_list(parameters))
-    state, u = simulation.save()
+    state, u = simulation.state, simulation.state.u
     held = tracer.choose(state.q, independent)
     q, v, work = state.q, state.v, np.array([state.work])
     dq, dv = tracer.tangent(q, v, held)
@@ -148,7 +148,7 @@ class Tracer:
     """The wanted outputs and parameters of a mechanism as traced functions."""
 
     def __init__(self, simulation: Simulation, wanted: list[str], paths: list[str]):
-        described = present(simulation)
+        described = simulation.engine.described(simulation.p)
         marked = {f"p{k}": _path(described, name) for k, name in enumerate(paths)}
         mechanism = check(replace(described, parameters=marked))
         eq = self.eq = equations(mechanism)
@@ -236,15 +236,6 @@ class Tracer:
             for k in range(count):
                 labels[where.start + k] = joint if count == 1 else f"{joint}[{k + 1}]"
         return tuple(labels[k] for k in held)
-
-
-def present(simulation: Simulation) -> Mechanism:
-    """The simulation's mechanism with the values its parameters have now."""
-    mechanism = simulation.mechanism
-    for item in simulation.equations.parameters:
-        value = simulation.p[item.slice]
-        mechanism = parameters.replace_value(mechanism, item.path, value[0] if item.at.alone else value)
-    return mechanism
 
 
 def _directional(eq: Equations, y: Any) -> ca.Function:

@@ -13,11 +13,9 @@ from math import pi
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from ..describe.mechanism import GROUND, Joint
 from ..joints.types import MOVES, TYPES
-from ..simulation import Simulation
 from .forces import saturated
 from .outputs import outputs
 from .rod_angles import STILL, BodyMotion, choose, nearest, rod_angles
@@ -108,28 +106,6 @@ def joint_values(eq: Equations) -> ca.Function:
     columns = [ca.densify(ca.vertcat(*x)) for x in (position, velocity)]
     names = ["q", "v", "u", "p", "near"], ["position", "velocity", "effort"]
     return ca.Function("joint_values", [eq.q, eq.v, eq.u, eq.p, near], [*columns, ca.densify(effort)], *names)
-
-
-class JointValues:
-    """Coordinates, speeds and motor torques of all single joints of a simulation, tree joints and cut ones.
-
-    `read()` fills `position`, `velocity` and `effort`, in the order of `names`.
-    """
-
-    def __init__(self, simulation: Simulation):
-        self.joints = single_joints(simulation.equations)
-        self.names = tuple(j.name for j in self.joints)
-        self.position, self.velocity, self.effort = np.zeros((3, len(self.names)))
-        self._simulation = simulation
-        self._kernel = simulation.kernel("joint_values", lambda: joint_values(simulation.equations))
-
-    def read(self) -> None:
-        """Take the values of the simulation's present state."""
-        k, s = self._kernel, self._simulation
-        q, v, u, p, near = k.arguments
-        q[:], v[:], u[:], p[:], near[:] = s.q, s.v, s.u, s.p, self.position
-        k.evaluate()
-        self.position[:], self.velocity[:], self.effort[:] = k.results
 
 
 def yaw_pitch_roll(e: Sequence[Any], near: Sequence[Any] = (0.0, 0.0, 0.0)) -> tuple[Any, Any, Any]:

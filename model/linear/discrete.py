@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from ..engine import Engine
 from ..manifold.step import runge_kutta
+from ..state import State
 from .exact import tangent_map
 from .linearize import chart, linearize, tangents
 from .model import LinearModel
 
-if TYPE_CHECKING:
-    from ..simulation import Simulation
 
-
-def discretize(simulation: Simulation, h: float, states: Any = None) -> LinearModel:
-    """x' = A x + B u of one Runge-Kutta step of length h at the present state and inputs.
+def discretize(engine: Engine, state: State, h: float, states: Any = None) -> LinearModel:
+    """x' = A x + B u of one Runge-Kutta step of length h at a state and its inputs.
 
     ∂x'/∂x and ∂x'/∂u of the very code that `step` runs (a single step, no sub-steps), carried
     along the manifold's tangents and read in the same chart at the new state.
     """
-    R = chart(simulation, states)
-    eq, nv, nu = simulation.equations, simulation.tree.nv, len(simulation.inputs)
-    at = (simulation.q, simulation.v, [simulation.work], simulation.u, simulation.p, [h])
+    R = chart(engine, state, states)
+    eq, nv, nu = engine.equations, engine.tree.nv, len(engine.inputs)
+    at = (state.q, state.v, [state.work], state.u, state.p, [h])
     step = runge_kutta(eq, 1)
     N = ca.Function("N", [eq.q], [ca.densify(tangent_map(eq))])
-    T = tangents(simulation, R)
+    T = tangents(engine, state, R)
     count = T.shape[1] + nu
-    seeds = [np.array(N(simulation.q)) @ T[:nv], T[nv:], np.zeros((1, T.shape[1]))]
+    seeds = [np.array(N(state.q)) @ T[:nv], T[nv:], np.zeros((1, T.shape[1]))]
     wide = [np.hstack([x, np.zeros((x.shape[0], nu))]) for x in seeds]
     inputs = np.hstack([np.zeros((nu, T.shape[1])), np.eye(nu)])
     rest = [np.zeros((eq.p.numel(), count)), np.zeros((1, count))]
@@ -38,6 +37,6 @@ def discretize(simulation: Simulation, h: float, states: Any = None) -> LinearMo
     slopes = step.forward(count)(*at, *new, *wide, inputs, *rest)
     turned = np.linalg.pinv(np.array(N(new[0]))) @ np.array(slopes[0])
     both = np.vstack([R @ turned, R @ np.array(slopes[1])])
-    model = linearize(simulation, states=R)
+    model = linearize(engine, state, states=R)
     n = T.shape[1]
     return replace(model, A=both[:, :n], B=both[:, n:], step=h)

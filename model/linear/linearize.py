@@ -1,26 +1,25 @@
-"""Linear models of a simulation at its present state: charts, checks, names, outputs."""
+"""Linear models of a mechanism at a state: charts, checks, names, outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from scipy.linalg import qr
 
 from ..compile.kernel import Kernel
+from ..engine import Engine
 from ..equations.outputs import outputs as traced_outputs
 from ..equations.terms import Equations
 from ..errors import SimulationError
 from ..joints.types import TYPES
 from ..run.integrate import columns
+from ..state import State
 from . import exact as written
 from .derivatives_closed import recursive_linear
 from .model import LinearModel
-
-if TYPE_CHECKING:
-    from ..simulation import Simulation
 
 OPEN = 1e-8  # residual beyond which a pose is not assembled
 SINGULAR = 1e-6  # singular value, relative to the largest, below which a pose is singular
@@ -28,7 +27,8 @@ CHARTS = ("auto", "partition", "tangent")
 
 
 def linearize(
-    simulation: Simulation,
+    engine: Engine,
+    state: State,
     inputs: Iterable[str] | None = None,
     outputs: Iterable[str] | None = None,
     states: Any = None,
@@ -43,26 +43,26 @@ def linearize(
         where they determine the pose, else "partition"), "partition" (pivoted QR), "tangent"
         (orthonormal basis of the motions); or the chart's matrix R, p × nv.
     """
-    R = chart(simulation, states)
-    at = (simulation.q, simulation.v, simulation.u, simulation.p)
-    A, B = linear_kernel(simulation, R)(*at)
-    T = tangents(simulation, R)
-    chosen = list(simulation.inputs if inputs is None else inputs)
-    unknown = [name for name in chosen if name not in simulation.inputs]
+    R = chart(engine, state, states)
+    at = (state.q, state.v, state.u, state.p)
+    A, B = linear_kernel(engine, R)(*at)
+    T = tangents(engine, state, R)
+    chosen = list(engine.inputs if inputs is None else inputs)
+    unknown = [name for name in chosen if name not in engine.inputs]
     if unknown:
         raise SimulationError(
-            f"there is no input '{unknown[0]}'; inputs: {', '.join(simulation.inputs) or 'none'}"
+            f"there is no input '{unknown[0]}'; inputs: {', '.join(engine.inputs) or 'none'}"
         )
-    take = [simulation.inputs.index(name) for name in chosen]
-    names, units = state_names(simulation, R)
-    if outputs is None and not simulation.mechanism.outputs:
+    take = [engine.inputs.index(name) for name in chosen]
+    names, units = state_names(engine, R)
+    if outputs is None and not engine.mechanism.outputs:
         C, D = np.eye(len(A)), np.zeros((len(A), len(take)))
         y_names, y_units = names, units
     else:
-        wanted = list(simulation.mechanism.outputs if outputs is None else outputs)
-        C, D, y_names, y_units = _output_rows(simulation, wanted, T, at)
+        wanted = list(engine.mechanism.outputs if outputs is None else outputs)
+        C, D, y_names, y_units = _output_rows(engine, wanted, T, at)
         D = D[:, take]
-    where = {v.name: v.unit for v in simulation.variables()}
+    where = {v.name: v.unit for v in engine.variables()}
     return LinearModel(
         A,
         B[:, take],
@@ -74,62 +74,60 @@ def linearize(
         tuple(units),
         tuple(where[f"input.{name}"] for name in chosen),
         tuple(y_units),
-        T[: simulation.tree.nv],
-        speed_names(simulation),
-        simulation.time,
+        T[: engine.tree.nv],
+        speed_names(engine),
+        state.time,
     )
 
 
-def tangents(simulation: Simulation, R: np.ndarray) -> np.ndarray:
+def tangents(engine: Engine, state: State, R: np.ndarray) -> np.ndarray:
     """T = [K 0; L K]: the perturbations (δθ, δv) of each state, 2nv × 2p."""
-    at = (simulation.q, simulation.v, simulation.u, simulation.p)
-    return _kernel(simulation, "tangent_basis", R)(*at)[0]
+    at = (state.q, state.v, state.u, state.p)
+    return _kernel(engine, "tangent_basis", R)(*at)[0]
 
 
-def underlying(simulation: Simulation, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def underlying(engine: Engine, state: State, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """The underlying ODE's linear form A = [Df]P and its projector P, 2nv × 2nv (004, 4.4).
 
     P = T T⁺ projects orthogonally onto the perturbations (δθ, δv) that stay on the manifold.
     """
-    R = chart(simulation, states)
-    at = (simulation.q, simulation.v, simulation.u, simulation.p)
-    T, F, _ = _kernel(simulation, "tangent_basis", R)(*at)
+    R = chart(engine, state, states)
+    at = (state.q, state.v, state.u, state.p)
+    T, F, _ = _kernel(engine, "tangent_basis", R)(*at)
     T_plus = np.linalg.pinv(T)
     return F @ T_plus, T @ T_plus
 
 
-def parameter_model(simulation: Simulation, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def parameter_model(engine: Engine, state: State, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """How named parameters act: (δθ, δv)/δp at constant states, and δẋ/δp."""
-    R = chart(simulation, states)
-    Tp, Bp = _kernel(simulation, "parameter_slopes", R)(
-        simulation.q, simulation.v, simulation.u, simulation.p
-    )
+    R = chart(engine, state, states)
+    Tp, Bp = _kernel(engine, "parameter_slopes", R)(state.q, state.v, state.u, state.p)
     return Tp, Bp
 
 
-def chart(simulation: Simulation, states: Any) -> np.ndarray:
+def chart(engine: Engine, state: State, states: Any) -> np.ndarray:
     """The matrix R of a chart, checked: y = R θ must determine all motions (004, theorem 2.3.1)."""
-    g, G = simulation.closure()
-    name = simulation.mechanism.name
+    g, G = engine.closure(state.q, state.p)
+    name = engine.mechanism.name
     if np.abs(g).max(initial=0) > OPEN:
         raise SimulationError(
             f"'{name}' is not assembled: its loops are open by {np.abs(g).max():.3g}; call assemble() first"
         )
-    if np.abs(G @ simulation.v).max(initial=0) > 1e-6 * (1 + np.abs(simulation.v).max(initial=0)):
+    if np.abs(G @ state.v).max(initial=0) > 1e-6 * (1 + np.abs(state.v).max(initial=0)):
         raise SimulationError(
             f"the speeds of '{name}' do not fit its loops; call assemble(), or set a state that does"
         )
-    rank = simulation.topology().rank
+    rank = engine.generic_rank(state.q, state.p)[0]
     values = np.linalg.svd(G, compute_uv=False) if G.size else np.ones(1)
     if rank and values[rank - 1] < SINGULAR * values[0]:
         raise SimulationError(
             f"'{name}' is at a kinematic singularity (smallest singular value {values[rank - 1]:.2g}): "
             "it has no linear model here; move it away from this pose"
         )
-    null = np.linalg.svd(G)[2][rank:].T if G.size else np.eye(simulation.tree.nv)
-    R = _choose(simulation, states, null)
+    null = np.linalg.svd(G)[2][rank:].T if G.size else np.eye(engine.tree.nv)
+    R = _choose(engine, states, null)
     freedom = null.shape[1]
-    if R.shape != (freedom, simulation.tree.nv):
+    if R.shape != (freedom, engine.tree.nv):
         raise SimulationError(
             f"'{name}' has {freedom} freedom(s) here, but {R.shape[0]} coordinate(s) were chosen as states"
         )
@@ -141,8 +139,8 @@ def chart(simulation: Simulation, states: Any) -> np.ndarray:
     return R
 
 
-def _choose(simulation: Simulation, states: Any, null: np.ndarray) -> np.ndarray:
-    tree = simulation.tree
+def _choose(engine: Engine, states: Any, null: np.ndarray) -> np.ndarray:
+    tree = engine.tree
     if states is None:
         states = "auto"
     if isinstance(states, str) and states not in CHARTS:
@@ -150,7 +148,7 @@ def _choose(simulation: Simulation, states: Any, null: np.ndarray) -> np.ndarray
     if isinstance(states, str):
         if states == "tangent":
             return null.T.copy()
-        motors = [m.joint for m in simulation.mechanism.motors if m.joint in tree.v]
+        motors = [m.joint for m in engine.mechanism.motors if m.joint in tree.v]
         if states == "auto" and len(motors) == null.shape[1]:
             R = _selection(tree.nv, [tree.v[j].start for j in motors])
             if np.linalg.svd(R @ null, compute_uv=False)[-1] > 1e-3:
@@ -162,7 +160,7 @@ def _choose(simulation: Simulation, states: Any, null: np.ndarray) -> np.ndarray
     index: list[int] = []
     for joint in states:
         if joint not in tree.v:
-            simulation.mechanism.joint(joint)
+            engine.mechanism.joint(joint)
             raise SimulationError(
                 f"joint '{joint}' is cut and has no speed of its own; choose another as a state"
             )
@@ -176,25 +174,25 @@ def _selection(n: int, index: list[int]) -> np.ndarray:
     return R
 
 
-def speed_names(simulation: Simulation) -> tuple[str, ...]:
+def speed_names(engine: Engine) -> tuple[str, ...]:
     """One name for every speed: the joint's, with a component where it has several."""
-    result = [""] * simulation.tree.nv
-    for joint, where in simulation.tree.v.items():
+    result = [""] * engine.tree.nv
+    for joint, where in engine.tree.v.items():
         for k in range(where.start, where.stop):
             single = where.stop - where.start == 1
             result[k] = joint if single else f"{joint}[{k - where.start + 1}]"
     return tuple(result)
 
 
-def state_names(simulation: Simulation, R: np.ndarray) -> tuple[list[str], list[str]]:
+def state_names(engine: Engine, R: np.ndarray) -> tuple[list[str], list[str]]:
     """Names and units of the states: positions, then speeds; y1, y2, … where R mixes joints."""
     picks = [np.flatnonzero(row) for row in R]
     if not all(len(pick) == 1 and row[pick[0]] == 1 for pick, row in zip(picks, R, strict=True)):
         names = [f"y{k + 1}" for k in range(len(R))]
         return [*names, *(f"d{name}" for name in names)], ["1"] * len(R) + ["1/s"] * len(R)
-    speeds, units = speed_names(simulation), []
-    for joint in simulation.tree.v:
-        units += list(TYPES[simulation.mechanism.joint(joint).type].speed_units)
+    speeds, units = speed_names(engine), []
+    for joint in engine.tree.v:
+        units += list(TYPES[engine.mechanism.joint(joint).type].speed_units)
     positions: list[tuple[str, str]] = []
     rates: list[tuple[str, str]] = []
     for pick in picks:
@@ -205,9 +203,9 @@ def state_names(simulation: Simulation, R: np.ndarray) -> tuple[list[str], list[
     return [n for n, _ in [*positions, *rates]], [u for _, u in [*positions, *rates]]
 
 
-def linear_kernel(simulation: Simulation, R: np.ndarray) -> Kernel:
+def linear_kernel(engine: Engine, R: np.ndarray) -> Kernel:
     """The traced A and B of a chart; a selection of speeds gets code of its own."""
-    return _kernel(simulation, "linear", R)
+    return _kernel(engine, "linear", R)
 
 
 def fewest_operations(eq: Equations, R: Any) -> ca.Function:
@@ -219,8 +217,8 @@ def fewest_operations(eq: Equations, R: Any) -> ca.Function:
     return recursive_linear(eq, R) if picks else written.linear(eq, R)
 
 
-def _kernel(simulation: Simulation, name: str, R: np.ndarray) -> Any:
-    """A traced function of `linear/exact.py` for a chart, kept with the simulation's kernels.
+def _kernel(engine: Engine, name: str, R: np.ndarray) -> Any:
+    """A traced function of `linear/exact.py` for a chart, kept with the engine's kernels.
 
     Selections of speeds fold into the code; any other R becomes an argument, so that a
     chart that changes from pose to pose is not traced again.
@@ -228,27 +226,26 @@ def _kernel(simulation: Simulation, name: str, R: np.ndarray) -> Any:
     folded = bool(((R == 0) | (R == 1)).all() and (R.sum(axis=1) == 1).all())
     key = f"{name}{np.flatnonzero(R).tolist()}" if folded else f"{name}{R.shape}"
 
-    def make() -> ca.Function:
+    def make(eq: Equations) -> ca.Function:
         function = fewest_operations if name == "linear" else getattr(written, name)
         chart = ca.sparsify(ca.SX(ca.DM(R))) if folded else ca.SX.sym("R", *R.shape)
-        return function(simulation.equations, chart)
+        return function(eq, chart)
 
-    found = simulation.kernel(key, make)
+    found = engine.kernel(key, make)
     if folded:
         return found
     return lambda q, v, u, p: found(q, v, u, p, R)
 
 
-def _output_rows(simulation: Simulation, wanted: list[str], T: np.ndarray, at: Any) -> Any:
+def _output_rows(engine: Engine, wanted: list[str], T: np.ndarray, at: Any) -> Any:
     """C and D of chosen outputs, by differentiating their traced expressions along the tangents."""
-    names, index = columns(simulation, wanted)
+    names, index = columns(engine, wanted)
     if any(name.startswith("singularity.") for name in names):
         raise SimulationError(
             "singularity.distance and rank are found by iteration and have no linear model; leave them out"
         )
 
-    def make() -> ca.Function:
-        eq = simulation.equations
+    def make(eq: Equations) -> ca.Function:
         function, _ = traced_outputs(eq)
         y = function(eq.q, eq.v, eq.u, eq.p)[[int(k) for k in index]]
         slopes = [ca.jacobian(y, eq.q) @ written.tangent_map(eq), ca.jacobian(y, eq.v), ca.jacobian(y, eq.u)]
@@ -257,9 +254,9 @@ def _output_rows(simulation: Simulation, wanted: list[str], T: np.ndarray, at: A
             "output_slopes", [eq.q, eq.v, eq.u, eq.p], out, ["q", "v", "u", "p"], ["Yq", "Yv", "Yu"]
         )
 
-    Yq, Yv, Yu = simulation.kernel(f"output_slopes{index.tolist()}", make)(*at)
+    Yq, Yv, Yu = engine.kernel(f"output_slopes{index.tolist()}", make)(*at)
     units = {}
-    for variable in simulation.variables():
+    for variable in engine.variables():
         for k in range(variable.where.start, variable.where.stop):
             units[k] = variable.unit
     return np.hstack([Yq, Yv]) @ T, Yu, names, [units[int(k)] for k in index]

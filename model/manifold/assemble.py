@@ -6,33 +6,17 @@ hindrance; where a full step does not help, it is damped (Levenberg) until it do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
-from ..errors import AssemblyError, SimulationError
+from ..errors import AssemblyError
 from ..joints.types import TYPES
-from .start_pose import engine_speed, start_speeds
-
-if TYPE_CHECKING:
-    from ..simulation import Simulation
 
 TOLERANCE = 1e-12
 MOST_ITERATIONS = 200
 LONGEST_STEP = 0.5  # radians or metres in one iteration, so that Newton does not leap to another branch
-
-
-@dataclass(frozen=True)
-class AssemblyReport:
-    """How an assembly went: iterations, largest residual, residual of each loop, coordinates."""
-
-    iterations: int
-    residual: float
-    loops: dict[str, float]
-    coordinates: dict[str, list[float]]
-    velocity_change: float = 0.0  # largest change that made the initial speeds consistent
 
 
 def close(
@@ -97,54 +81,3 @@ def require_closed(mechanism: Any, residuals: dict[str, float], tolerance: float
             f"({joint.parent} to {joint.child}) stays open by {residuals[worst]:.3g} m or rad; check the "
             "positions of the joints in this loop, or give 'start' coordinates nearer to a closed pose"
         )
-
-
-def assemble(simulation: Simulation, prescribed: Mapping[str, Any]) -> AssemblyReport:
-    """`Simulation.assemble`: close the loops from the present coordinates, then set consistent speeds."""
-    q, free = simulation.q.copy(), np.ones(simulation.tree.nv, bool)
-    for name, value in prescribed.items():
-        if name not in simulation.tree.q:
-            simulation.mechanism.joint(name)
-            raise SimulationError(f"joint '{name}' is cut and has no coordinate to prescribe; choose another")
-        wanted = np.atleast_1d(np.asarray(value, float))
-        where = simulation.tree.q[name]
-        if wanted.size != where.stop - where.start or not np.isfinite(wanted).all():
-            raise SimulationError(f"joint '{name}' takes {where.stop - where.start} finite coordinates")
-        q[where] = wanted
-        free[simulation.tree.v[name]] = False
-    q, iterations = close(simulation.closed, simulation.kernel("retraction"), q, free)
-    residuals = loop_residuals(simulation.closed(q)[0], simulation.tree.cuts)
-    require_closed(simulation.mechanism, residuals)
-    wanted_v = start_speeds(simulation.mechanism, simulation.tree, q)
-    v = simulation.kernel("project_velocity")(q, wanted_v, simulation.p)
-    if not (np.isfinite(q).all() and np.isfinite(v).all()):
-        raise AssemblyError(
-            f"the mass matrix of '{simulation.mechanism.name}' is singular at this pose; "
-            "give every body that can turn freely an inertia"
-        )
-    simulation.q[:], simulation.v[:] = q, v
-    coordinates = {name: q[where].tolist() for name, where in simulation.tree.q.items()}
-    change = float(np.abs(v - wanted_v).max(initial=0.0))
-    return AssemblyReport(iterations, max(residuals.values(), default=0.0), residuals, coordinates, change)
-
-
-def consistent_speeds(simulation: Simulation, wanted: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The least speeds v that keep the loops closed, G v = 0, and give some joints of the tree theirs."""
-    tree, G = simulation.tree, simulation.closure()[1]
-    rows, values = [G], [np.zeros(len(G))]
-    for name, speed in wanted.items():
-        if name not in tree.v:
-            simulation.mechanism.joint(name)
-            raise SimulationError(f"joint '{name}' is cut and has no speed to prescribe; choose another")
-        where = tree.v[name]
-        if speed.size != where.stop - where.start or not np.isfinite(speed).all():
-            raise SimulationError(f"joint '{name}' takes {where.stop - where.start} finite speeds")
-        rows.append(np.eye(tree.nv)[where])
-        values.append(engine_speed(simulation.mechanism, tree, simulation.q, name, speed))
-    A, b = np.vstack(rows), np.concatenate(values)
-    v = np.linalg.lstsq(A, b, rcond=None)[0]
-    if np.abs(A @ v - b).max(initial=0.0) > 1e-8 * max(1.0, np.abs(b).max(initial=0.0)):
-        raise SimulationError(
-            f"the loops do not allow the speeds of {', '.join(wanted)} together; give fewer of them"
-        )
-    return v

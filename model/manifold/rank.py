@@ -8,44 +8,17 @@ as the largest found at the pose and at a few nearby assembled ones.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
 
-from ..equations.loops import row_names
 from ..equations.topology import Tree
 from ..joints.types import TYPES
-
-if TYPE_CHECKING:
-    from ..simulation import Simulation
 
 RANK_TOLERANCE = 1e-7  # relative to the largest singular value
 SAMPLES = 4
 REACH = 0.02  # radians or metres away from the pose
-
-
-@dataclass(frozen=True)
-class Report:
-    """What `cutjoint show` says of a mechanism."""
-
-    bodies: tuple[str, ...]
-    joints: tuple[tuple[str, str, str, str], ...]  # name, type, parent, child
-    cuts: tuple[str, ...]
-    coordinates: int
-    speeds: int
-    rows: int
-    freedoms_structural: int  # speeds minus rows: what Grübler's count says
-    rank: int  # on the manifold around the pose
-    rank_here: int  # at the pose itself
-    mobility: int  # speeds minus rank
-    redundant: tuple[str, ...]
-    singular_value: float  # smallest that belongs to the rank; 0 at a singularity
-    not_unique: tuple[str, ...] = ()  # joints whose reactions the redundant rows leave open
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def rank(G: np.ndarray) -> int:
@@ -68,6 +41,12 @@ def distance(G: np.ndarray, generic: int) -> float:
 
 def _distance(values: np.ndarray, generic: int) -> float:
     return float(values[generic - 1]) if generic else float("inf")
+
+
+def distance_and_rank(G: np.ndarray, generic: int) -> tuple[float, float]:
+    """Both by one decomposition."""
+    values = singular_values(G)
+    return _distance(values, generic), float(_rank(values))
 
 
 def generic_rank(
@@ -128,35 +107,3 @@ def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
             found |= {cut.name} | {tree.links[k].joint for e in ends for k in tree.path(e) if k not in shared}
         at += rows
     return tuple(sorted(found))
-
-
-NUMBERS = ("singularity.distance", "singularity.rank")
-
-
-def numbers(simulation: Simulation) -> dict[str, float]:
-    """Outputs that need singular values: the distance from a singularity, and the rank of G here."""
-    values, generic = singular_values(simulation.closure()[1]), simulation.generic_rank()[0]
-    return dict(zip(NUMBERS, (_distance(values, generic), float(_rank(values))), strict=True))
-
-
-def report(simulation: Simulation) -> Report:
-    """Tree, cuts, rank, mobility and redundant constraints of a simulation at its present pose."""
-    mechanism, tree = simulation.mechanism, simulation.tree
-    generic, pose = simulation.generic_rank()
-    G = simulation.closure()[1]
-    names = row_names(simulation.equations.model)
-    return Report(
-        tuple(b.name for b in mechanism.bodies),
-        tuple((j.name, j.type, j.parent, j.child) for j in mechanism.joints),
-        tuple(c.name for c in tree.cuts),
-        tree.nq,
-        tree.nv,
-        len(names),
-        tree.nv - len(names),
-        generic,
-        rank(G),
-        tree.nv - generic,
-        redundant_rows(simulation.closed(pose)[1], generic, names),
-        distance(G, generic),
-        undetermined(G, tree),
-    )

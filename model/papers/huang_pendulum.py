@@ -14,6 +14,7 @@ from ..describe.mechanism import Mechanism
 from ..describe.reader import load
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
+from .methods import MethodSimulation
 from .methods.huang import Taylor
 
 ABOUT = "double pendulum by the Taylor stepper: order, reactions, and its matrix at a singularity"
@@ -66,7 +67,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     rows: list[dict[str, Any]] = []
     motions = {}
     for k, h in enumerate(STEPS):
-        s = Simulation(pendulum, stepper="taylor")
+        s = MethodSimulation(pendulum, stepper="taylor")
         motions[h] = s.run(DURATION, h, record=["joint.pin1.position", "joint.pin2.position", "energy"])
         rows.append(
             {

@@ -11,6 +11,7 @@ from ..cli.common import table
 from ..run.events import Event
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
+from .methods import MethodSimulation
 from .methods.huang import Taylor
 
 ABOUT = "3-leg platform: v_z, when it passes z = 0, rank of the 45 × 45 matrix, reactions"
@@ -23,7 +24,7 @@ RECORD = ["body.platform.velocity", "height", "singularity.distance", "energy"]
 
 
 def run(torque: float, gravity: float, stepper: str = "runge_kutta") -> tuple[Simulation, Any]:
-    s = Simulation("stewart", gravity=gravity, stepper=stepper)
+    s = MethodSimulation("stewart", gravity=gravity, stepper=stepper)
     s.set_inputs([torque] * 3)
     return s, s.run(DURATION, H, record=RECORD, events=[Event("z = 0", "height")])
 

@@ -12,6 +12,7 @@ from ..cli.common import table
 from ..errors import SimulationError
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
+from .methods import MethodSimulation
 
 ABOUT = "five-bar through its singularity: SVD form, Baumgarte, projection, and our default (3.2)"
 # The printed singular pose (π, 0, 0, π) is not on the manifold of the second example's start.
@@ -103,14 +104,14 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     def share(k: int) -> Progress:
         return lambda part: progress((k + part) / parts)
 
-    bare = Simulation("fivebar", start=SINGULAR, formulation="svd", stabilization="none")
+    bare = MethodSimulation("fivebar", start=SINGULAR, formulation="svd", stabilization="none")
     bare.method().most_substeps = 1
     first = {"as printed": motion(bare, 3.2, share(0))}
-    careful = Simulation("fivebar", start=SINGULAR, formulation="svd", stabilization="none")
+    careful = MethodSimulation("fivebar", start=SINGULAR, formulation="svd", stabilization="none")
     first["sub-steps near the singularity"] = motion(careful, 3.2, share(1))
     second = {}
     for k, (name, (formulation, stabilization)) in enumerate(WAYS.items()):
-        s = Simulation("fivebar", formulation=formulation, stabilization=stabilization)
+        s = MethodSimulation("fivebar", formulation=formulation, stabilization=stabilization)
         if formulation != "default":
             s.method().most_substeps = 1
         second[name] = motion(s, 5.0, share(2 + k))

@@ -23,7 +23,7 @@ from ..equations.terms import Equations, dynamics, terms
 from ..linear.derivatives import newton_euler_slopes
 from ..linear.derivatives_closed import Basis, basis, recursive_linear, weighted_slope
 from ..linear.exact import linear
-from ..linear.linearize import chart, linearize, underlying
+from ..linear.linearize import chart, underlying
 from ..run.equilibrium import hold
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
@@ -123,10 +123,10 @@ def spectra(name: str) -> dict[str, Any]:
 
 
 def _spectra(simulation: Simulation, states: tuple[str, ...]) -> dict[str, Any]:
-    charts = {s: linearize(simulation, states=s).eigenvalues() for s in states}
+    charts = {s: simulation.linearize(states=s).eigenvalues() for s in states}
     a, b = charts.values()
     scale = np.abs(a).max()
-    whole = np.linalg.eigvals(underlying(simulation, states[0])[0])
+    whole = np.linalg.eigvals(underlying(simulation.engine, simulation.state, states[0])[0])
     zeros = len(whole) - len(a)
     order = np.argsort(np.abs(whole))
     return {
@@ -224,7 +224,7 @@ def error_without_load() -> float:
     """Relative error of Â21 as printed in 4.2, at the loader held by its cylinders."""
     simulation = Simulation(mechanism("loader"), compile=False)
     hold(simulation)
-    R = chart(simulation, CHARTS["loader"][0])
+    R = chart(simulation.engine, simulation.state, CHARTS["loader"][0])
     eq = simulation.equations
     b = _basis(eq, R)
     t = terms(eq)
@@ -232,7 +232,7 @@ def error_without_load() -> float:
     Q = weighted_slope(b.rows, b.chart.weights(t.applied.tau), eq.tree.nv)
     f = ca.Function("f", [eq.q, eq.v, eq.u, eq.p], [b.K.T @ M @ b.K, b.K.T @ Q @ b.K])
     reduced, bent = (np.array(x) for x in f(simulation.q, simulation.v, simulation.u, simulation.p))
-    A21 = linearize(simulation, states=CHARTS["loader"][0]).A[len(R) :, : len(R)]
+    A21 = simulation.linearize(states=CHARTS["loader"][0]).A[len(R) :, : len(R)]
     return float(np.abs(np.linalg.solve(reduced, bent)).max() / np.abs(A21).max())
 
 
@@ -244,7 +244,7 @@ def _basis(eq: Equations, R: np.ndarray) -> Basis:
 def operations(name: str) -> dict[str, Any]:
     """Operations of the dynamics, and of slopes and linear model: (recursive, automatic)."""
     simulation = Simulation(name, compile=False)
-    R = ca.sparsify(ca.SX(ca.DM(chart(simulation, None))))
+    R = ca.sparsify(ca.SX(ca.DM(chart(simulation.engine, simulation.state, None))))
     eq = simulation.equations
     a, delta = ca.SX.sym("a", eq.tree.nv), ca.SX.sym("delta", eq.tree.nv)
     slopes = newton_euler_slopes(eq.model, motion(eq.model, eq.q, eq.v, a), eq.v, a, {}, {}, 0)

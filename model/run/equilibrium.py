@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import SimulationError
 from ..linear.linearize import chart, linear_kernel, linearize
 from ..linear.model import LinearModel
-from ..manifold.assemble import close, loop_residuals, require_closed
-
-if TYPE_CHECKING:
-    from ..simulation import Simulation
+from ..state import LiveState
+from . import inverse
+from .assembly import assembled
 
 TOLERANCE = 1e-10  # rad/s² or m/s²
 MOST_ITERATIONS = 100
@@ -39,57 +38,55 @@ class Equilibrium:
         return "unstable" if growth > scale else "stable" if growth < -scale else "marginal"
 
 
-def hold(simulation: Simulation) -> Equilibrium:
+def hold(simulation: LiveState) -> Equilibrium:
     """Inputs that hold the present pose at rest (least norm if several could); they are set."""
-    simulation.state = replace(simulation.state, v=np.zeros(simulation.tree.nv))
-    simulation.set_inputs(simulation.inverse_dynamics())
+    simulation.put(replace(simulation.state, v=np.zeros(simulation.tree.nv)))
+    simulation.set_inputs(inverse.inputs_for(simulation.engine, simulation.state))
     return _report(simulation, 0)
 
 
-def settle(simulation: Simulation) -> Equilibrium:
+def settle(simulation: LiveState) -> Equilibrium:
     """A pose near the present one where the present inputs leave everything at rest; it is taken.
 
     Newton's method in independent coordinates, R v̇(y) = 0 with the exact Â21, loops closed at
     every iterate. A saddle or a maximum of the potential is found as well as a minimum.
     """
-    before = simulation.save()
+    before = simulation.state
     try:
-        simulation.state = replace(simulation.state, v=np.zeros(simulation.tree.nv))
+        simulation.put(replace(simulation.state, v=np.zeros(simulation.tree.nv)))
         for iteration in range(MOST_ITERATIONS):
             dv, _ = simulation.accelerations()
             if np.abs(dv).max(initial=0.0) < TOLERANCE:
                 return _report(simulation, iteration)
             _newton_step(simulation, dv)
     except SimulationError:
-        simulation.restore(before)
+        simulation.put(before)
         raise
-    simulation.restore(before)
+    simulation.put(before)
     raise SimulationError(
         f"no equilibrium of '{simulation.mechanism.name}' found near this pose: accelerations of "
         f"{np.abs(dv).max():.3g} remain; start nearer to one, or change the inputs"
     )
 
 
-def _newton_step(simulation: Simulation, dv: np.ndarray) -> None:
-    R = chart(simulation, None)
-    p = len(R)
-    at = (simulation.q, simulation.v, simulation.u, simulation.p)
-    A, _ = linear_kernel(simulation, R)(*at)
-    dy = -np.linalg.lstsq(A[p:, :p], R @ dv, rcond=1e-12)[0]
-    _, G = simulation.closure()
+def _newton_step(simulation: LiveState, dv: np.ndarray) -> None:
+    engine, state = simulation.engine, simulation.state
+    R = chart(engine, state, None)
+    n = len(R)
+    A, _ = linear_kernel(engine, R)(state.q, state.v, state.u, state.p)
+    dy = -np.linalg.lstsq(A[n:, :n], R @ dv, rcond=1e-12)[0]
+    _, G = engine.closure(state.q, state.p)
     # δθ = K δy: the displacement with R δθ = δy that keeps G δθ = 0
     delta = np.linalg.lstsq(np.vstack([R, G]), np.concatenate([dy, np.zeros(len(G))]), rcond=1e-12)[0]
     length = np.abs(delta).max(initial=0.0)
     delta *= min(1.0, LONGEST_STEP / length) if length else 1.0
-    q = simulation.kernel("retraction")(simulation.q, delta)
-    q, _ = close(simulation.closed, simulation.kernel("retraction"), q, np.ones(simulation.tree.nv, bool))
-    require_closed(simulation.mechanism, loop_residuals(simulation.closed(q)[0], simulation.tree.cuts))
-    simulation.state = replace(simulation.state, q=q)
+    q, _, _ = assembled(engine, engine.retract(state.q, delta), state.p)
+    simulation.put(replace(state, q=q))
 
 
-def _report(simulation: Simulation, iterations: int) -> Equilibrium:
-    model = linearize(simulation)
-    q, u = simulation.state.q, simulation.u
+def _report(simulation: LiveState, iterations: int) -> Equilibrium:
+    model = linearize(simulation.engine, simulation.state)
+    q, u = simulation.q, simulation.u
     coordinates: dict[str, Any] = {name: q[where].tolist() for name, where in simulation.tree.q.items()}
     inputs = dict(zip(simulation.inputs, u.tolist(), strict=True))
     left = float(np.abs(simulation.accelerations()[0]).max(initial=0.0))

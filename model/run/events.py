@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from scipy.optimize import brentq
 
 from ..equations.outputs import pick
 from ..errors import SimulationError
-
-if TYPE_CHECKING:
-    from ..simulation import Simulation
+from ..state import LiveState
 
 
 @dataclass(frozen=True)
@@ -24,11 +22,11 @@ class Event:
     """
 
     name: str
-    function: Callable[[Simulation], float] | str
+    function: Callable[[Any], float] | str
     direction: int = 0
     stop: bool = False
 
-    def value(self, simulation: Simulation) -> float:
+    def value(self, simulation: LiveState) -> float:
         if isinstance(self.function, str):
             return float(pick(simulation.outputs(), self.function))
         return float(self.function(simulation))
@@ -37,7 +35,7 @@ class Event:
 class Watch:
     """Looks for zero crossings between one time and the next."""
 
-    def __init__(self, simulation: Simulation, events: Iterable[Event]):
+    def __init__(self, simulation: LiveState, events: Iterable[Event]):
         self.simulation = simulation
         self.events = tuple(events)
         for event in self.events:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.integrate import DOP853
 
+from ..engine import SINGULARITY, Engine
 from ..errors import SimulationError
-from ..manifold.rank import NUMBERS, numbers
-from ..papers.methods.variable import LocalSolver
+from ..state import LiveState, State
 from .events import Event, Watch
 from .trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from ..simulation import Simulation
 
 Progress = Callable[[float], None] | None
 
@@ -23,19 +20,20 @@ Progress = Callable[[float], None] | None
 class Recorder:
     """Collects chosen outputs at chosen times."""
 
-    def __init__(self, simulation: Simulation, record: Iterable[str] | None):
+    def __init__(self, simulation: LiveState, record: Iterable[str] | None):
         self.simulation = simulation
-        self.names, self.index = columns(simulation, record)
-        self.singular = [(k, n) for k, n in enumerate(self.names) if n in NUMBERS]
+        self.names, self.index = columns(simulation.engine, record)
+        self.singular = [(k, n) for k, n in enumerate(self.names) if n in SINGULARITY]
         self.time: list[float] = []
         self.rows: list[np.ndarray] = []
 
     def add(self) -> None:
-        row = self.simulation.output_vector()[self.index]
-        found = numbers(self.simulation) if self.singular else {}
+        s = self.simulation
+        row = s.output_vector()[self.index]
+        found = s.engine.singularity(s.q, s.p) if self.singular else {}
         for k, name in self.singular:
             row[k] = found[name]
-        self.time.append(self.simulation.time)
+        self.time.append(s.time)
         self.rows.append(row)
 
     def trajectory(self, watch: Watch) -> Trajectory:
@@ -43,18 +41,18 @@ class Recorder:
         return Trajectory(np.array(self.time), tuple(self.names), values, tuple(watch.found))
 
 
-def columns(simulation: Simulation, record: Iterable[str] | None) -> tuple[list[str], np.ndarray]:
+def columns(engine: Engine, record: Iterable[str] | None) -> tuple[list[str], np.ndarray]:
     """Scalar column names and their places in the output vector."""
     places: dict[str, list[tuple[str, int]]] = {}
-    for variable in simulation.variables():
+    for variable in engine.variables():
         where = range(variable.where.start, variable.where.stop)
         if variable.size == 1:
             places[variable.name] = [(variable.name, where[0])]
         else:
             places[variable.name] = [(f"{variable.name}[{k + 1}]", i) for k, i in enumerate(where)]
             places.update({name: [(name, i)] for name, i in places[variable.name]})
-    places.update({name: [(name, 0)] for name in NUMBERS})
-    for name, source in simulation.mechanism.outputs.items():
+    places.update({name: [(name, 0)] for name in SINGULARITY})
+    for name, source in engine.mechanism.outputs.items():
         if source in places:
             found = places[source]
             places[name] = [
@@ -62,21 +60,21 @@ def columns(simulation: Simulation, record: Iterable[str] | None) -> tuple[list[
             ]
     if record is None:
         wanted = [n for n in places if n.startswith("joint.") and n.endswith((".position", ".velocity"))]
-        wanted += [*simulation.mechanism.outputs, "energy", "loop.residual"]
+        wanted += [*engine.mechanism.outputs, "energy", "loop.residual"]
     else:
         wanted = list(record)
     chosen: list[tuple[str, int]] = []
     for name in wanted:
         if name not in places:
             raise SimulationError(
-                f"'{simulation.mechanism.name}' has no output '{name}'; `cutjoint show` lists them"
+                f"'{engine.mechanism.name}' has no output '{name}'; `cutjoint show` lists them"
             )
         chosen += places[name]
     return [name for name, _ in chosen], np.array([i for _, i in chosen], dtype=int)
 
 
 def fixed_step(
-    simulation: Simulation,
+    simulation: LiveState,
     duration: float,
     h: float,
     record: Iterable[str] | None,
@@ -96,38 +94,44 @@ def fixed_step(
         plan.append((rest, begin + duration))
     for length, end in plan:
         saved = simulation.state if watch.events else None
-        simulation.step(length)
-        simulation.time = end
+        simulation.step(length, end)
         if saved is not None and watch.look(saved.time, end, _again(simulation, saved, end)) is not None:
             recorder.add()
             return recorder.trajectory(watch)
         recorder.add()
         if progress:
             progress((end - begin) / duration)
-    simulation.time = begin + duration
     return recorder.trajectory(watch)
 
 
-def _again(simulation: Simulation, saved: Any, end: float) -> Callable[[float], None]:
+def _again(simulation: LiveState, saved: State, end: float) -> Callable[[float], None]:
     """Puts a simulation at a time between two steps, by stepping there from the earlier one."""
     later = simulation.state
 
     def go(t: float) -> None:
         if t >= end:
-            simulation.state = later
+            simulation.put(later)
             return
-        simulation.state = saved
+        simulation.put(saved)
         if t > saved.time:
-            simulation.step(t - saved.time)
-            simulation.time = t
+            simulation.step(t - saved.time, t)
 
     return go
+
+
+class Solver(Protocol):
+    """Takes steps of its own length; `at(t)` gives q, v and work at a time within the last one."""
+
+    time: float
+
+    def advance(self) -> None: ...
+    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]: ...
 
 
 class Underlying:
     """Dormand-Prince 8(5,3) on the underlying ODE, projected onto closed loops after every step."""
 
-    def __init__(self, simulation: Simulation, end: float, tolerance: float):
+    def __init__(self, simulation: LiveState, end: float, tolerance: float):
         self.simulation, self.time = simulation, simulation.time
         self.nq = simulation.tree.nq
         x = np.concatenate([simulation.q, simulation.v, [simulation.work]])
@@ -136,13 +140,14 @@ class Underlying:
 
     def _slope(self, _: float, x: np.ndarray) -> np.ndarray:
         s = self.simulation
-        dq, dv, power = s.kernel("rates")(x[: self.nq], x[self.nq : -1], s.u, s.p)
+        dq, dv, power = s.engine.kernel("rates")(x[: self.nq], x[self.nq : -1], s.u, s.p)
         return np.concatenate([dq, dv, power])
 
     def _project(self, x: np.ndarray) -> np.ndarray:
-        p, onto = self.simulation.p, self.simulation.kernel("project_position")
+        p, engine = self.simulation.p, self.simulation.engine
+        onto = engine.kernel("project_position")
         q = onto(onto(x[: self.nq], p), p)
-        return np.concatenate([q, self.simulation.kernel("project_velocity")(q, x[self.nq : -1], p), x[-1:]])
+        return np.concatenate([q, engine.kernel("project_velocity")(q, x[self.nq : -1], p), x[-1:]])
 
     def advance(self) -> None:
         message = self.solver.step()
@@ -161,8 +166,8 @@ class Underlying:
 
 
 def variable_step(
-    simulation: Simulation,
-    solver: Underlying | LocalSolver,
+    simulation: LiveState,
+    solver: Solver,
     duration: float,
     sample: float,
     record: Iterable[str] | None,
@@ -177,11 +182,7 @@ def variable_step(
     begin, end = simulation.time, simulation.time + duration
 
     def go(t: float) -> None:
-        q, v, work = solver.at(t)
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            raise SimulationError(f"the state of '{simulation.mechanism.name}' became infinite at {t:.6g} s")
-        simulation.time, simulation.work = t, work
-        simulation.q[:], simulation.v[:] = q, v
+        simulation.move(t, *solver.at(t))
 
     times = begin + sample * np.arange(1, int(duration / sample + 1e-9) + 1)
     due = list(times if len(times) and abs(times[-1] - end) < 1e-9 * sample else [*times, end])
@@ -200,7 +201,6 @@ def variable_step(
             progress((solver.time - begin) / duration)
     if duration:
         go(end if stop is None else stop)
-        simulation.time = end if stop is None else stop
     if stop is not None:
         recorder.add()
     return recorder.trajectory(watch)

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..engine import Engine
 from ..errors import SimulationError
-from ..manifold import rank as mobility
-
-if TYPE_CHECKING:
-    from ..simulation import Simulation
+from ..manifold.rank import rank
+from ..state import State
 
 
 def inputs_for(
-    simulation: Simulation, acceleration: Mapping[str, Any] | Iterable[float] | None = None
+    engine: Engine, state: State, acceleration: Mapping[str, Any] | Iterable[float] | None = None
 ) -> np.ndarray:
-    """Inputs u that give the wanted accelerations at the present state; all zero if None.
+    """Inputs u that give the wanted accelerations at a state; all zero if None.
 
     Accelerations are given for all speeds, or by joint; what is not consistent with the loops
     is replaced by the nearest that is. With K a basis of motions the loops allow,
     (KᵀB) u = Kᵀ(M v̇ − F): solved with least norm where several inputs could do it.
     """
-    tree, name = simulation.tree, simulation.mechanism.name
-    M, G, right, gamma, B = simulation.kernel("coefficients")(
-        simulation.q, simulation.v, 0 * simulation.u, simulation.p
-    )
-    dv = _consistent(simulation, acceleration, G, gamma)
-    K = np.linalg.svd(G)[2][mobility.rank(G) :].T if len(gamma) else np.eye(tree.nv)
+    tree, name = engine.tree, engine.mechanism.name
+    M, G, right, gamma, B = engine.kernel("coefficients")(state.q, state.v, 0 * state.u, state.p)
+    dv = _consistent(engine, acceleration, G, gamma)
+    K = np.linalg.svd(G)[2][rank(G) :].T if len(gamma) else np.eye(tree.nv)
     need = K.T @ (M @ dv - right)
     u, *_ = np.linalg.lstsq(K.T @ B, need, rcond=1e-10)
     lacking = np.abs(K.T @ B @ u - need).max(initial=0.0)
@@ -40,9 +37,9 @@ def inputs_for(
     return u
 
 
-def _consistent(simulation: Simulation, acceleration: Any, G: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+def _consistent(engine: Engine, acceleration: Any, G: np.ndarray, gamma: np.ndarray) -> np.ndarray:
     """v̇ with G v̇ = γ: what is known first, the unknown joints from the loops, then the nearest."""
-    tree = simulation.tree
+    tree = engine.tree
     dv, known = np.zeros(tree.nv), np.ones(tree.nv, bool)
     if isinstance(acceleration, Mapping):
         known[:] = not acceleration
@@ -57,7 +54,7 @@ def _consistent(simulation: Simulation, acceleration: Any, G: np.ndarray, gamma:
         given = np.asarray(list(acceleration), float)
         if given.shape != dv.shape:
             raise SimulationError(
-                f"{given.size} accelerations given, '{simulation.mechanism.name}' has {dv.size}"
+                f"{given.size} accelerations given, '{engine.mechanism.name}' has {dv.size}"
             )
         dv[:] = given
     if not np.isfinite(dv).all():

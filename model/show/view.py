@@ -20,7 +20,8 @@ import numpy as np
 
 from ..errors import CutjointError
 from ..joints.types import TYPES
-from ..simulation import Simulation, State
+from ..simulation import Simulation
+from ..state import State
 from .view_scene import Scene, movable
 
 FRAME = 1 / 50  # seconds between frames
@@ -35,7 +36,7 @@ class TimeLine:
 
     def __init__(self, simulation: Simulation):
         self.simulation = simulation
-        self.frames: list[tuple[State, np.ndarray]] = [simulation.save()]
+        self.frames: list[State] = [simulation.state]
         self.now = 0
 
     @property
@@ -46,27 +47,27 @@ class TimeLine:
     def go(self, frame: int) -> None:
         """Show a frame, simulating up to it if the time line is not that long yet."""
         while frame >= len(self.frames):
-            self.simulation.restore(self.frames[-1])
+            self.simulation.put(self.frames[-1])
             count = round(FRAME / STEP)
             for _ in range(count):
                 self.simulation.step(FRAME / count)
-            self.frames.append(self.simulation.save())
+            self.frames.append(self.simulation.state)
         self.now = max(frame, 0)
-        self.simulation.restore(self.frames[self.now])
+        self.simulation.put(self.frames[self.now])
 
     def drive(self, inputs: Mapping[str, float]) -> None:
         """Other inputs from now on; what was computed beyond now is forgotten."""
-        self.simulation.restore(self.frames[self.now])
+        self.simulation.put(self.frames[self.now])
         self.simulation.set_inputs(inputs)
-        self.frames[self.now :] = [self.simulation.save()]
+        self.frames[self.now :] = [self.simulation.state]
 
     def pose(self, held: Mapping[str, float]) -> None:
         """Close the loops with joints held, and start again from there, at rest."""
-        self.simulation.restore(self.frames[self.now])
+        self.simulation.put(self.frames[self.now])
         self.simulation.assemble(held)
         here = self.simulation.state
-        self.simulation.state = replace(here, time=0.0, work=0.0, v=np.zeros_like(here.v))
-        self.frames, self.now = [self.simulation.save()], 0
+        self.simulation.put(replace(here, time=0.0, work=0.0, v=np.zeros_like(here.v)))
+        self.frames, self.now = [self.simulation.state], 0
 
 
 class Viewer:
@@ -78,7 +79,7 @@ class Viewer:
         with contextlib.redirect_stdout(io.StringIO()):  # its banner names no mechanism
             self.server = viser.ViserServer(HOST, port, label=simulation.mechanism.name, verbose=False)
         self.simulation = simulation
-        self.first = simulation.save()
+        self.first = simulation.state
         self.lock = threading.RLock()
         self.playing, self.ahead, self.problem = False, 0.0, ""
         simulation.set_inputs(inputs)
@@ -224,7 +225,7 @@ class Viewer:
 
     def _reset(self) -> None:
         self._play(False)
-        self.simulation.restore(self.first)
+        self.simulation.put(self.first)
         self.line = TimeLine(self.simulation)
         self._drive()
 

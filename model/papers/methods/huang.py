@@ -19,7 +19,7 @@ balls its matrix is (Δt²/2) Φq M⁻¹Φqᵀ, singular wherever Φq is, whatev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -32,9 +32,7 @@ from ...equations.loops import End, loops
 from ...equations.spatial import vector
 from ...equations.terms import Equations, dense
 from ...errors import SimulationError
-
-if TYPE_CHECKING:
-    from ...simulation import Simulation
+from ...state import LiveState
 
 # Joint types, and which of their reactions (force 0, moment 3) is released along the axis.
 RELEASED = {"spherical": (), "revolute": (3,), "cylindrical": (0, 3), "prismatic": (0,)}
@@ -136,7 +134,7 @@ def cartesian(eq: Equations) -> ca.Function:
 class Taylor:
     """Huang's stepper for one simulation."""
 
-    def __init__(self, simulation: Simulation):
+    def __init__(self, simulation: LiveState):
         self.simulation = simulation
         mechanism = simulation.mechanism
         for joint in mechanism.joints:
@@ -156,7 +154,7 @@ class Taylor:
                     f"the stepper 'taylor' moves every body for itself, so body '{body.name}' needs a mass "
                     "and an inertia about all three axes"
                 )
-        self._kernel = simulation.kernel("cartesian", lambda: cartesian(simulation.equations))
+        self._kernel = simulation.engine.kernel("cartesian", cartesian)
 
     def states(self, q: np.ndarray, v: np.ndarray) -> tuple[list[BodyState], np.ndarray, np.ndarray]:
         s = self.simulation
@@ -236,13 +234,13 @@ class Taylor:
             turn = _rotation(x.w * h + 0.5 * body.alpha * h**2)
             goal.append((x.r + x.v * h + 0.5 * body.a * h**2, turn @ x.R))
             speeds += [x.v + body.a * h, x.w + body.alpha * h]
-        q1 = s.kernel("retraction")(q, h * v)
+        q1 = s.engine.retract(q, h * v)
         for _ in range(SEARCHES):
             found, _, D = self.states(q1, v)
             miss = [x for (r, R), b in zip(goal, found, strict=True) for x in (r - b.r, _angle(R @ b.R.T))]
-            q1 = s.kernel("retraction")(q1, np.linalg.lstsq(D, np.concatenate(miss), rcond=None)[0])
+            q1 = s.engine.retract(q1, np.linalg.lstsq(D, np.concatenate(miss), rcond=None)[0])
         v1 = np.linalg.lstsq(self.states(q1, v)[2], np.concatenate(speeds), rcond=None)[0]
-        power = s.kernel("rates")(q, v, s.u, s.p)[2] + s.kernel("rates")(q1, v1, s.u, s.p)[2]
+        power = s.engine.kernel("rates")(q, v, s.u, s.p)[2] + s.engine.kernel("rates")(q1, v1, s.u, s.p)[2]
         return q1, v1, 0.5 * h * float(power[0])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 
+from ...state import LiveState
 from .local_form import LocalForm
 from .method import Method
 
@@ -19,6 +20,12 @@ GAMMA = 0.5
 A = ((), (0.0,), (2.0, 0.0), (2.0, 0.0, 1.0))
 C = ((), (4.0,), (1.0, -1.0), (1.0, -1.0, -8.0 / 3.0))
 M = (2.0, 0.0, 1.0, 1.0)
+
+
+def advance(simulation: LiveState, h: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """One step of a simulation: q, v and all work so far."""
+    q, v, work = step(Method(simulation), simulation.q.copy(), simulation.v.copy(), h)
+    return q, v, simulation.work + work
 
 
 def step(method: Method, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, float]:

@@ -41,7 +41,7 @@ class LocalForm:
         if chart.kind != "differentiable":
             return np.concatenate([chart.R @ (charts.rate_matrix(m.tree, d) @ v), chart.R @ dv]), power
         s = m.simulation
-        _, G, _, gamma, _ = s.kernel("coefficients")(q, v, s.u, s.p)
+        _, G, _, gamma, _ = s.engine.kernel("coefficients")(q, v, s.u, s.p)
         rate = m.kernel(traced.jacobian_rate)(q, v, s.p)
         dy = charts.basis(chart, G).T @ (dv - charts.bias(chart, G, rate, v, gamma))
         return np.concatenate([chart.R @ (charts.rate_matrix(m.tree, d) @ v), dy]), power
@@ -52,8 +52,8 @@ class LocalForm:
         With ∂v/∂y_q = −S̄(G S̄)⁻¹ ∂(G v)/∂q K at constant y_v. For balls ẏ_q = R E(d) v adds ½ ∂(d×ω)/∂d.
         """
         m, chart, s = self.method, self.chart, self.method.simulation
-        M, G, _, _, _ = s.kernel("coefficients")(q, v, s.u, s.p)
-        dv, lam = s.kernel("dynamics")(q, v, s.u, s.p)
+        M, G, _, _, _ = s.engine.kernel("coefficients")(q, v, s.u, s.p)
+        dv, lam = s.engine.kernel("dynamics")(q, v, s.u, s.p)
         E, c, GV = m.kernel(traced.derivatives)(q, v, dv, lam, s.u, s.p)
         K = charts.basis(chart, G)
         bias = charts.dependent(chart, G, -c)

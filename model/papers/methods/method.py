@@ -1,9 +1,9 @@
-"""A simulation's way of moving, put together from names: formulation, stabilization, stepper, chart."""
+"""A simulation's way of moving, put together from names: formulation, stabilization, chart."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -12,34 +12,12 @@ from ...compile.kernel import Kernel
 from ...errors import SimulationError
 from ...joints.types import TYPES
 from ...manifold.step import NODES, WEIGHTS
-from . import accelerations, charts, huang, stabilization, traced
+from ...state import LiveState
+from . import accelerations, charts, stabilization, traced
 
-if TYPE_CHECKING:
-    from ...simulation import Simulation
-
-STEPPERS = ("runge_kutta", "single", "implicit", "taylor")
 # Sub-steps near a singularity: most of them, and the condition of G at which a second one is taken.
 MOST_SUBSTEPS = 64
 NEAR = 0.005
-DEFAULTS = ("default", "projection", "runge_kutta")
-
-
-def check(formulation: str, stabilizing: str, stepper: str, chart: str) -> None:
-    """Raise one sentence that lists the names there are, unless all four are known and go together."""
-    known = {
-        "formulation": (formulation, accelerations.NAMES),
-        "stabilization": (stabilizing, stabilization.NAMES),
-        "stepper": (stepper, STEPPERS),
-        "chart": (chart, charts.KINDS),
-    }
-    for what, (name, names) in known.items():
-        if name not in names:
-            raise SimulationError(f"there is no {what} '{name}'; known: {', '.join(names)}")
-    if stepper in ("implicit", "taylor", "single") and (formulation, stabilizing) != DEFAULTS[:2]:
-        raise SimulationError(
-            f"the stepper '{stepper}' brings its own formulation and stabilization; "
-            "leave both at their defaults"
-        )
 
 
 class Method:
@@ -50,32 +28,30 @@ class Method:
 
     def __init__(
         self,
-        simulation: Simulation,
+        simulation: LiveState,
         formulation: str = "default",
         stabilizing: str = "projection",
         chart: str = "partition",
         coordinates: Iterable[str] | None = None,
     ):
-        check(formulation, stabilizing, "runge_kutta", chart)
         self.simulation = simulation
         self.formulation, self.stabilization, self.kind = formulation, stabilizing, chart
         self.tree = simulation.tree
-        self.rank, pose = simulation.generic_rank()
+        self.rank, pose = simulation.engine.generic_rank(simulation.q, simulation.p)
         self.rows = accelerations.independent_rows(self.closure(pose)[1], self.rank)
         self.chosen = chosen_speeds(simulation, coordinates) if chart == "chosen" else None
         self.most_substeps = MOST_SUBSTEPS
-        self.taylor: huang.Taylor | None = None
         self.chart: charts.Chart | None = None
 
     def kernel(self, make: Callable[[Any], ca.Function]) -> Kernel:
-        """A traced function of `traced.py`, kept with the simulation's own."""
-        return self.simulation.kernel(make.__name__, lambda: make(self.simulation.equations))
+        """A traced function of `traced.py`, kept with the engine's own."""
+        return self.simulation.engine.kernel(make.__name__, make)
 
     def closure(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.simulation.closed(q)
+        return self.simulation.engine.closure(q, self.simulation.p)
 
     def retract(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
-        return self.simulation.kernel("retraction")(q, delta)
+        return self.simulation.engine.retract(q, delta)
 
     def invariants(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         s = self.simulation
@@ -94,9 +70,9 @@ class Method:
         """v̇ and, if wanted, λ at a state under the simulation's inputs."""
         s = self.simulation
         if self.formulation == "default":
-            dv, lam = s.kernel("dynamics")(q, v, s.u, s.p)
+            dv, lam = s.engine.kernel("dynamics")(q, v, s.u, s.p)
             return dv, lam
-        M, G, F, gamma, _ = s.kernel("coefficients")(q, v, s.u, s.p)
+        M, G, F, gamma, _ = s.engine.kernel("coefficients")(q, v, s.u, s.p)
         if self.stabilization == "baumgarte":
             gamma = stabilization.target("baumgarte", self.closure(q)[0], G, v, gamma)
         t = accelerations.Terms(M, G, F, gamma, self.rank)
@@ -112,7 +88,7 @@ class Method:
     def rates(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """q̇, v̇ and the power that changes the energy."""
         s = self.simulation
-        dq, dv, power = s.kernel("rates")(q, v, s.u, s.p)
+        dq, dv, power = s.engine.kernel("rates")(q, v, s.u, s.p)
         if self.formulation != "default":
             dv = self.accelerate(q, v, reactions=False)[0]
         return dq, dv, float(power[0])
@@ -152,30 +128,7 @@ class Method:
         return q1, v1, work
 
 
-def advance(simulation: Simulation, h: float) -> None:
-    """One step of a simulation that does not take the traced one."""
-    from . import implicit  # it needs `Method` itself
-
-    method, q, v = simulation.method(), simulation.q.copy(), simulation.v.copy()
-    if simulation.stepper == "implicit":
-        q, v, work = implicit.step(method, q, v, h)
-    elif simulation.stepper == "taylor":
-        if method.taylor is None:
-            method.taylor = huang.Taylor(simulation)
-        q, v, work = method.taylor.step(q, v, h)
-    else:
-        q, v, work = method.step(q, v, h)
-    if not np.isfinite(q.sum() + v.sum() + work):
-        raise SimulationError(
-            f"the state of '{simulation.mechanism.name}' became infinite at {simulation.time:.6g} s; "
-            f"take a smaller step than {h:g} s; the state stays as it was"
-        )
-    simulation.q[:], simulation.v[:] = q, v
-    simulation.work += work
-    simulation.time += h
-
-
-def chosen_speeds(simulation: Simulation, names: Iterable[str] | None) -> np.ndarray:
+def chosen_speeds(simulation: LiveState, names: Iterable[str] | None) -> np.ndarray:
     """Indices of the speeds of the named joints; of the motors' joints if no names are given."""
     wanted = list(names) if names is not None else [m.joint for m in simulation.mechanism.motors]
     if not wanted:

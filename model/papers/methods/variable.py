@@ -7,24 +7,22 @@ it had. Samples come from the solver's dense output, each placed on the manifold
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.integrate import DOP853
 
 from ...errors import SimulationError
+from ...state import LiveState
 from .charts import ChartLost
 from .local_form import LocalForm
 from .method import Method
-
-if TYPE_CHECKING:
-    from ...simulation import Simulation
 
 
 class LocalSolver:
     """Steps of a simulation on the local state-space form; `at(t)` looks back into the last one."""
 
-    def __init__(self, simulation: Simulation, method: Method, end: float, tolerance: float):
+    def __init__(self, simulation: LiveState, method: Method, end: float, tolerance: float):
         self.simulation, self.method = simulation, method
         self.end, self.tolerance = end, tolerance
         self.changes = 0  # of chart

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-if TYPE_CHECKING:
-    from ..simulation import Simulation
+from ..state import LiveState
 
 Places = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-def body_poses(simulation: Simulation) -> Places:
+def body_poses(simulation: LiveState) -> Places:
     """Rotation matrix and origin of every body's frame in the world."""
     y = simulation.outputs()
     result = {"ground": (np.eye(3), np.zeros(3))}
@@ -24,7 +21,7 @@ def body_poses(simulation: Simulation) -> Places:
     return result
 
 
-def joint_positions(simulation: Simulation) -> Places:
+def joint_positions(simulation: LiveState) -> Places:
     """Where each joint is in the world: its point on the parent and its point on the child."""
     poses = body_poses(simulation)
     result = {}

@@ -1,0 +1,139 @@
+"""The engine: a mechanism's equations as fast code, without a state of its own.
+
+An engine is frozen in meaning. It holds the checked description, the tree, the symbols, and the
+kernels that were traced and compiled so far; what it answers depends on its arguments alone, so
+several simulations may share one. A copy, also in another process, carries the description and
+the options, and finds compiled code in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from .compile.kernel import Kernel, kernel
+from .describe import parameters
+from .describe.check import check
+from .describe.mechanism import Mechanism
+from .describe.reader import load
+from .equations import terms
+from .equations.outputs import Variable, outputs
+from .equations.terms import Equations
+from .manifold import rank, step
+
+# Steps of time, (q, v, work, u, p, h) → (q, v, work), each traced and compiled whole.
+STEPPERS: dict[str, Callable[[Equations], ca.Function]] = {
+    "runge_kutta": step.runge_kutta,
+    "single": partial(step.runge_kutta, substeps=1),
+}
+SINGULARITY = ("singularity.distance", "singularity.rank")
+MOST_RANKS = 1000  # sets of parameters whose rank is remembered
+SWEEPS = 20  # of the projection that leads back to closed loops from nearby
+
+
+class Engine:
+    """A mechanism ready to compute with.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or the name of an example, or the path of a description.
+    gravity : number g for (0, 0, −g), or a vector; the description's own if None.
+    compile : None compiles where a C compiler is found, False never does, True insists.
+
+    Attributes
+    ----------
+    inputs : names of motors and cylinders, in the order of `u`.
+    tree, equations : the spanning tree and the symbols of all traced functions.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism | str,
+        *,
+        gravity: float | Iterable[float] | None = None,
+        compile: bool | None = None,
+    ):
+        described = load(mechanism) if isinstance(mechanism, str) else mechanism
+        self.mechanism = check(described if gravity is None else described.with_gravity(gravity))
+        self.compile = compile
+        self.equations: Equations = terms.equations(self.mechanism)
+        self.tree = self.equations.tree
+        self.inputs = self.mechanism.inputs()
+        self._kernels: dict[str, Kernel] = {}
+        self._variables: tuple[Variable, ...] = ()
+        self._ranks: dict[bytes, tuple[int, np.ndarray]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Engine, compile=self.compile), (self.mechanism,)
+
+    def kernel(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> Kernel:
+        """A traced function as fast code, built when it is first needed and kept under its name.
+
+        `make` traces it; without, it is "outputs", one of `STEPPERS` or a function of `terms.py`.
+        """
+        if name not in self._kernels:
+            if name == "outputs":
+                function, self._variables = outputs(self.equations)
+            else:
+                function = (make or STEPPERS.get(name) or getattr(terms, name))(self.equations)
+            self._kernels[name] = kernel(function, self.compile)
+        return self._kernels[name]
+
+    @property
+    def compiled(self) -> bool:
+        """Whether everything traced so far runs as compiled code."""
+        return all(k.compiled for k in self._kernels.values())
+
+    def variables(self) -> tuple[Variable, ...]:
+        """All outputs that the traced code computes: names, units, meanings."""
+        self.kernel("outputs")
+        return self._variables
+
+    # -- loops -------------------------------------------------------------------------------
+
+    def closure(self, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Loop residual g and Jacobian G."""
+        g, G = self.kernel("closure")(q, p)
+        return g, G
+
+    def retract(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
+        """q moved along speeds δ for unit time, Euler parameters kept at length one."""
+        return self.kernel("retraction")(q, delta)
+
+    def generic_rank(self, q: np.ndarray, p: np.ndarray) -> tuple[int, np.ndarray]:
+        """Rank of G at regular poses with these parameters, and such a pose, found around a closed q."""
+        key = p.tobytes()
+        if key not in self._ranks:
+            if len(self._ranks) >= MOST_RANKS:
+                self._ranks.clear()
+
+            def onto(q: np.ndarray) -> np.ndarray:
+                for _ in range(SWEEPS):
+                    q = self.kernel("project_position")(q, p)
+                return q
+
+            self._ranks[key] = rank.generic_rank(lambda q: self.closure(q, p), onto, self.retract, q.copy())
+        return self._ranks[key]
+
+    def singularity(self, q: np.ndarray, p: np.ndarray) -> dict[str, float]:
+        """Outputs that need singular values: the distance from a singularity, and the rank of G here."""
+        numbers = rank.distance_and_rank(self.closure(q, p)[1], self.generic_rank(q, p)[0])
+        return dict(zip(SINGULARITY, numbers, strict=True))
+
+    # -- parameters --------------------------------------------------------------------------
+
+    def parameters(self, values: Mapping[str, Any], p: np.ndarray | None = None) -> np.ndarray:
+        """p (the description's if None) with other values by name, checked as a description is."""
+        return parameters.vector(self.mechanism if p is None else self.described(p), values)
+
+    def described(self, p: np.ndarray) -> Mechanism:
+        """The mechanism with the values p of its parameters."""
+        mechanism = self.mechanism
+        for item in self.equations.parameters:
+            value = p[item.slice]
+            mechanism = parameters.replace_value(mechanism, item.path, value[0] if item.at.alone else value)
+        return mechanism

@@ -1,0 +1,24 @@
+"""Values of all joints as chains of joints with one coordinate each; see `equations/single_joints.py`."""
+
+from __future__ import annotations
+
+from ..equations.single_joints import joint_values, single_joints
+from ..state import LiveState
+
+
+class JointValues:
+    """Coordinates, speeds and motor torques of all single joints of a simulation, tree joints and cut ones.
+
+    `read()` fills `position`, `velocity` and `effort`, in the order of `names`.
+    """
+
+    def __init__(self, simulation: LiveState):
+        self.joints = single_joints(simulation.equations)
+        self.names = tuple(j.name for j in self.joints)
+        self._kernel = simulation.bind("joint_values", joint_values)
+        self.position, self.velocity, self.effort = self._kernel.results
+
+    def read(self) -> None:
+        """Take the values of the simulation's present state; angles stay near the last ones."""
+        self._kernel.arguments[4][:] = self.position
+        self._kernel.evaluate()

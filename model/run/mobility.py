@@ -1,0 +1,56 @@
+"""What `cutjoint show` says of a mechanism: tree, cuts, rank, mobility, redundant constraints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..engine import Engine
+from ..equations.loops import row_names
+from ..manifold.rank import distance, rank, redundant_rows, undetermined
+from ..state import State
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `cutjoint show` says of a mechanism."""
+
+    bodies: tuple[str, ...]
+    joints: tuple[tuple[str, str, str, str], ...]  # name, type, parent, child
+    cuts: tuple[str, ...]
+    coordinates: int
+    speeds: int
+    rows: int
+    freedoms_structural: int  # speeds minus rows: what Grübler's count says
+    rank: int  # on the manifold around the pose
+    rank_here: int  # at the pose itself
+    mobility: int  # speeds minus rank
+    redundant: tuple[str, ...]
+    singular_value: float  # smallest that belongs to the rank; 0 at a singularity
+    not_unique: tuple[str, ...] = ()  # joints whose reactions the redundant rows leave open
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def report(engine: Engine, state: State) -> Report:
+    """The mechanism at a pose."""
+    mechanism, tree = engine.mechanism, engine.tree
+    generic, pose = engine.generic_rank(state.q, state.p)
+    G = engine.closure(state.q, state.p)[1]
+    names = row_names(engine.equations.model)
+    return Report(
+        tuple(b.name for b in mechanism.bodies),
+        tuple((j.name, j.type, j.parent, j.child) for j in mechanism.joints),
+        tuple(c.name for c in tree.cuts),
+        tree.nq,
+        tree.nv,
+        len(names),
+        tree.nv - len(names),
+        generic,
+        rank(G),
+        tree.nv - generic,
+        redundant_rows(engine.closure(pose, state.p)[1], generic, names),
+        distance(G, generic),
+        undetermined(G, tree),
+    )

@@ -1,0 +1,214 @@
+"""The state of a mechanism: a small frozen copy, and the live one that kernels work on directly."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from .compile.kernel import Kernel
+from .engine import Engine
+from .equations.outputs import pick
+from .equations.terms import Equations
+from .errors import SimulationError
+from .manifold.assemble import loop_residuals
+
+OPEN = 1e-6  # m or rad: loops open by more are no pose of the mechanism; less, a step closes
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that the future depends on. `work` is the energy put in so far.
+
+    Two states are equal if all their numbers are; `dataclasses.replace` gives changed ones.
+    """
+
+    time: float
+    q: np.ndarray  # coordinates
+    v: np.ndarray  # speeds
+    u: np.ndarray  # inputs
+    p: np.ndarray  # parameters
+    work: float = 0.0
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, State):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class LiveState:
+    """The present state of a mechanism in memory that the engine's kernels read and write.
+
+    q, v, u, p are that memory itself: read them freely; `state`, `set_inputs` and `put` change them.
+    """
+
+    def __init__(self, engine: Engine, state: State, stepper: str):
+        self.engine, self.stepper = engine, stepper
+        self.mechanism, self.tree = engine.mechanism, engine.tree
+        self.equations, self.inputs = engine.equations, engine.inputs
+        sizes = (self.tree.nq, self.tree.nv, 1, len(self.inputs), self.equations.p.numel())
+        memory = np.zeros(sum(sizes))
+        self.q, self.v, self._work, self.u, self._p = np.split(memory, np.cumsum(sizes)[:-1])
+        self.p = self._p.view()
+        self.p.flags.writeable = False
+        self._moving = memory[: sum(sizes[:3])]
+        self._new, self._zeros = np.zeros(sum(sizes[:3])), np.zeros(sum(sizes[:3]))
+        self._step: Kernel | None = None
+        self._outputs: Kernel | None = None
+        self._alone = threading.RLock()
+        self.open_up_to = OPEN
+        self.time = 0.0
+        self.put(state)
+
+    @property
+    def work(self) -> float:
+        """Energy that inputs and loads put in, less what dampers took, since the start, joules."""
+        return float(self._work[0])
+
+    @property
+    def state(self) -> State:
+        """A copy of the present state; setting one asks for closed loops."""
+        return State(self.time, self.q.copy(), self.v.copy(), self.u.copy(), self.p.copy(), self.work)
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.check(state)
+        self.put(state)
+
+    def put(self, state: State) -> None:
+        """Take a state as it is, unchecked."""
+        self.time = float(state.time)
+        self.q[:], self.v[:], self._work[0] = state.q, state.v, state.work
+        self.u[:], self._p[:] = state.u, state.p
+
+    def move(self, time: float, q: np.ndarray, v: np.ndarray, work: float) -> None:
+        """Go where a solver says, unless that is infinite."""
+        if not (np.isfinite(q).all() and np.isfinite(v).all() and math.isfinite(work)):
+            raise self._infinite(time, "")
+        self.time = time
+        self.q[:], self.v[:], self._work[0] = q, v, work
+
+    def check(self, state: State) -> None:
+        """Raise one sentence unless sizes fit, all numbers are finite and the loops are closed."""
+        name = self.mechanism.name
+        for what, have in {"coordinates": "q", "speeds": "v", "inputs": "u", "parameters": "p"}.items():
+            given, own = np.asarray(getattr(state, have), float), getattr(self, have)
+            if given.shape != own.shape:
+                raise SimulationError(f"a state of '{name}' has {own.size} {what}, not {given.size}")
+            if not np.isfinite(given).all():
+                raise SimulationError("a state must be finite; it holds NaN or infinity")
+        if not math.isfinite(state.time + state.work):
+            raise SimulationError("a state must be finite; it holds NaN or infinity")
+        if np.abs(self.engine.retract(state.q, np.zeros(self.tree.nv)) - state.q).max(initial=0.0) > OPEN:
+            raise SimulationError(f"the Euler parameters of a state of '{name}' must have length one")
+        gaps = loop_residuals(self.engine.closure(state.q, state.p)[0], self.tree.cuts)
+        worst = max(gaps, key=lambda cut: gaps[cut], default="")
+        if worst and not gaps[worst] < self.open_up_to:
+            raise SimulationError(
+                f"the loop of '{name}' closed by joint '{worst}' is open by {gaps[worst]:.3g} m or rad; "
+                "give a state whose coordinates close it, or call assemble()"
+            )
+
+    def set_inputs(self, values: Mapping[str, float] | Iterable[float]) -> None:
+        """Inputs by name, or all of them in the order of `inputs`; held until set again."""
+        u = self.u.copy()
+        if isinstance(values, Mapping):
+            for name, value in values.items():
+                if name not in self.inputs:
+                    known = ", ".join(self.inputs) or "none"
+                    raise SimulationError(f"'{self.mechanism.name}' has no input '{name}'; inputs: {known}")
+                u[self.inputs.index(name)] = value
+        else:
+            given = np.asarray(values if isinstance(values, np.ndarray) else list(values), float)
+            if given.shape != u.shape:
+                raise SimulationError(f"{given.size} inputs given, '{self.mechanism.name}' has {u.size}")
+            u[:] = given
+        if not np.isfinite(u).all():
+            raise SimulationError("an input is NaN or infinite; the inputs stay as they were")
+        self.u[:] = u
+
+    def step(self, h: float, end: float | None = None) -> None:
+        """One step of length h; by default Runge-Kutta, then projection onto closed loops.
+
+        `end` is the time it is then, for those who count: adding up many h gathers round-off.
+        """
+        if not 0 < h < math.inf:
+            raise SimulationError(f"a step must be positive and finite, not {h}")
+        if not self._alone.acquire(False):
+            raise self._not_alone()
+        try:
+            self._advance(h)
+            self.time = self.time + h if end is None else end
+        finally:
+            self._alone.release()
+
+    def _advance(self, h: float) -> None:
+        """Move on by h: the traced step reads the state's memory itself."""
+        if self._step is None:
+            n, m = self.tree.nq, self.tree.nq + self.tree.nv
+            new = self._new[:n], self._new[n:m], self._new[m:]
+            self._step = self.engine.kernel(self.stepper).bind(
+                (self.q, self.v, self._work, self.u, self._p), new
+            )
+            self._h = self._step.arguments[5]
+        self._h[0] = h
+        self._step.evaluate()
+        if self._zeros.dot(self._new) != 0.0:  # NaN unless all are finite: the quickest test there is
+            raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")
+        self._moving[:] = self._new
+
+    def alone(self, action: Callable[[], Any]) -> Any:
+        """Do something that takes many steps, with other threads kept out."""
+        if not self._alone.acquire(False):
+            raise self._not_alone()
+        try:
+            return action()
+        finally:
+            self._alone.release()
+
+    def bind(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> Kernel:
+        """An engine's kernel of (q, v, u, p, …) that reads this state's own memory."""
+        return self.engine.kernel(name, make).bind((self.q, self.v, self.u, self._p))
+
+    def output_vector(self) -> np.ndarray:
+        """All outputs in one array, laid out as `variables` says. Overwritten by the next call."""
+        if self._outputs is None:
+            self._outputs = self.bind("outputs")
+        self._outputs.evaluate()
+        return self._outputs.results[0]
+
+    def outputs(self) -> dict[str, Any]:
+        """All outputs by structured name, scalars as floats and vectors as arrays."""
+        y = self.output_vector()
+        result: dict[str, Any] = {}
+        for variable in self.engine.variables():
+            part = y[variable.where]
+            result[variable.name] = float(part[0]) if variable.size == 1 else part.copy()
+        result.update(self.engine.singularity(self.q, self.p))
+        for name, source in self.mechanism.outputs.items():
+            result[name] = pick(result, source)
+        return result
+
+    def accelerations(self) -> tuple[np.ndarray, np.ndarray]:
+        """v̇ and the multipliers λ at the present state and inputs."""
+        dv, lam = self.engine.kernel("dynamics")(self.q, self.v, self.u, self.p)
+        return dv, lam
+
+    def _infinite(self, time: float, advice: str) -> SimulationError:
+        return SimulationError(
+            f"the state of '{self.mechanism.name}' became infinite at {time:.6g} s; "
+            f"{advice}the state stays as it was"
+        )
+
+    def _not_alone(self) -> SimulationError:
+        return SimulationError(
+            f"another thread is moving this simulation of '{self.mechanism.name}'; "
+            "give every thread its own: copy.deepcopy(simulation)"
+        )
