@@ -17,8 +17,7 @@ from .equations.outputs import pick
 from .equations.terms import Equations
 from .errors import SimulationError
 from .manifold.assemble import loop_residuals
-
-OPEN = 1e-6  # m or rad: loops open by more are no pose of the mechanism; less, a step closes
+from .manifold.thresholds import REFUSED
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +62,7 @@ class LiveState:
         self._step: Kernel | None = None
         self._outputs: Kernel | None = None
         self._alone = threading.RLock()
-        self.open_up_to = OPEN
+        self.open_up_to = REFUSED
         self.time = 0.0
         self.put(state)
 
@@ -106,7 +105,7 @@ class LiveState:
                 raise SimulationError("a state must be finite; it holds NaN or infinity")
         if not math.isfinite(state.time + state.work):
             raise SimulationError("a state must be finite; it holds NaN or infinity")
-        if np.abs(self.engine.retract(state.q, np.zeros(self.tree.nv)) - state.q).max(initial=0.0) > OPEN:
+        if np.abs(self.engine.retract(state.q, np.zeros(self.tree.nv)) - state.q).max(initial=0.0) > REFUSED:
             raise SimulationError(f"the Euler parameters of a state of '{name}' must have length one")
         gaps = loop_residuals(self.engine.closure(state.q, state.p)[0], self.tree.cuts)
         worst = max(gaps, key=lambda cut: gaps[cut], default="")

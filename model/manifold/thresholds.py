@@ -9,6 +9,7 @@ from __future__ import annotations
 CLOSED = 1e-13  # residual at which Newton's method ends: a few units of round-off for sizes of a metre
 ROUND_OFF = 1e-11  # residual that is good enough where no step makes it smaller: large mechanisms round more
 OPEN = 1e-9  # residual above which a loop counts as open: far above any round-off, far below any tolerance
+REFUSED = 1e-6  # residual above which a given state is refused: typed digits and rough steps leave less
 LONGEST = 0.5  # radians or metres in one step of Newton's, so that it does not leap to another branch
 FIRST_DAMPING = 1e-8  # of the mean diagonal of G Gᵀ, when a full step did not help; ten times more each time
 LAST_DAMPING = 1e-6  # damping below this is dropped again once steps help
