@@ -64,7 +64,6 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
     tree, first = plan.simulation.tree, plan.first
     rows = sum(TYPES[cut.type].rows for cut in tree.cuts)
     linear = sum(v.size for v in plan.of("linear"))
-    sigma = sum(v.name == "singularity.distance" for v in plan.variables)
     numbers = {
         "NQ": tree.nq,
         "NV": tree.nv,
@@ -73,10 +72,10 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "NM": rows,
         "RANK": plan.rank,
         "NF": plan.freedoms,
-        "NY": len(plan.rows),
+        "NY": len(plan.traced_rows),
         "NZ": sum(v.kind == "margin" for v in plan.variables),
         "NLOOPS": len(tree.cuts),
-        "NSIGMA": sigma,
+        "NSIGMA": len(plan.rows) - len(plan.traced_rows),
         "NLINEAR": linear,
         "NLINEAR_ROWS": len(plan.linear_rows) if linear else 0,
         "NVARIABLES": len(plan.variables),
@@ -115,6 +114,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
     for link in tree.links:
         if link.move and link.move != "Q":
             q_of_v[link.v.start] = link.q.start
+    distance = plan.simulation.variables().outputs.find("singularity.distance").where.start
     counts = [TYPES[cut.type].rows for cut in tree.cuts]
     starts = [sum(counts[:k]) for k in range(len(counts))]
     names = [f"joint '{cut.name}' ({cut.parent} to {cut.child})" for cut in tree.cuts]
@@ -125,6 +125,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         f'#define CJ_TOKEN "{TOKEN}"',
         f"#define CJ_STEP {plan.step!r}",
         *(f"#define {name} {getattr(thresholds, name)!r}" for name in ("OPEN", "ROUGHLY", "SAME_TIME")),
+        f"#define CJ_RANK_TOLERANCE {thresholds.RANK!r}",
         "#if defined(__GNUC__)\n#define CJ_TABLE static const __attribute__((unused))",
         "#else\n#define CJ_TABLE static const\n#endif",
         *(f"int {f.name()}(const double**, double**, long long int*, double*, int);" for f in traced),
@@ -142,6 +143,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         _array("int", "loop_first", starts),
         _array("int", "loop_rows", counts),
         _array("int", "linear_rows", plan.linear_rows),
+        _array("unsigned char", "sigma_is_rank", [row > distance for row in plan.rows if row >= distance]),
         _array("char* const", "loop_names", [quoted(name) for name in names]),
     ]
     return "\n".join([*parts, ""])

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from ..model.show.picture import save_picture
-from .plan import Plan, Variable
+from .plan import FmuVariable, Plan
 
 STYLE = (
     "body{font:15px sans-serif;max-width:60em;margin:2em auto}td{padding:.1em .8em .1em 0}img{max-width:100%}"
@@ -42,12 +42,8 @@ def draw(plan: Plan) -> bytes:
 
 def html(plan: Plan, picture: bool) -> str:
     mechanism = plan.mechanism
-    speeds = [
-        n
-        for n, at in sorted(plan.simulation.tree.v.items(), key=lambda p: p[1].start)
-        for _ in range(at.stop - at.start)
-    ]
-    order = ", ".join(f"{k + 1} {name}" for k, name in enumerate(speeds))
+    speeds = plan.simulation.variables().speeds.columns()
+    order = ", ".join(f"{k + 1} {speed.name}" for k, speed in enumerate(speeds))
     tables = "".join(_table(title, plan.of(kind)) for kind, title in KINDS.items())
     return f"""<!DOCTYPE html>
 <html><head><meta charset="utf-8"><title>{escape(mechanism.name)}</title><style>{STYLE}</style></head><body>
@@ -64,7 +60,7 @@ values may be set until initialization ends; the loops are then closed anew. NaN
 """
 
 
-def _table(title: str, variables: list[Variable]) -> str:
+def _table(title: str, variables: list[FmuVariable]) -> str:
     if not variables:
         return ""
     rows = "".join(

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..model.describe.mechanism import Mechanism
-from ..model.describe.reader import load
 from ..model.errors import CutjointError
 from ..model.files import check_writable, write_atomically
+from ..model.loading import load
 from . import c_compile as build
 from . import documentation as page
 from . import xml_fmi2 as describe2

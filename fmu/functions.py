@@ -7,7 +7,6 @@ from typing import Any
 import casadi as ca
 
 from ..model.equations import terms as written
-from ..model.equations.outputs import outputs
 from ..model.manifold import charts, closing, lift, step, tangent
 from .plan import Plan
 
@@ -15,8 +14,8 @@ from .plan import Plan
 def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     """File -> the traced functions that are written to it, all under names of ours."""
     eq = plan.simulation.equations
-    everything = outputs(eq)[0]
-    shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [everything(eq.q, eq.v, eq.u, eq.p)[plan.rows]])
+    y = plan.simulation.engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)
+    shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [y[plan.traced_rows]])
     make = {
         "step.c": lambda: {"step": step.runge_kutta(eq)},
         "kernels.c": lambda: _values(plan, eq, shown),

@@ -7,49 +7,39 @@ the arrays, and a table leads from them to slots. Both runtimes and both version
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from math import inf
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from ..model.cli.common import check_name
 from ..model.describe import parameters
 from ..model.describe.mechanism import Mechanism
-from ..model.equations.outputs import outputs
-from ..model.errors import CutjointError
-from ..model.joints.types import TYPES
+from ..model.errors import CutjointError, SimulationError
 from ..model.simulation import Simulation
+from ..model.variables import Table, Variable
 
 
 @dataclass(frozen=True)
-class Variable:
-    """One variable of the FMU, a scalar or an array."""
+class FmuVariable(Variable):
+    """One variable of the FMU, a scalar or an array; `where` are its slots.
 
-    name: str
-    kind: str  # input, parameter, start, output, state, derivative, margin, linear, coordinate, time
-    slot: int
+    Kinds are input, hidden (an input that was not chosen), parameter, start, output, state, derivative,
+    margin, linear, coordinate, time.
+    """
+
     shape: tuple[int, ...] = ()
-    units: tuple[str, ...] = ()  # one per element
-    about: str = ""
     start: tuple[float, ...] = ()
     fixed: bool = True
-    low: float = -inf
-    high: float = inf
-    nominal: float = 1.0
-    depends: tuple[str, ...] = ()  # outputs and derivatives: on "position", "speed" and inputs by name
+    depends: tuple[str, ...] = ()  # derivatives: on "position", "speed" and inputs by name
+    rows: tuple[int, ...] = ()  # outputs: of the engine's outputs
 
     @property
-    def size(self) -> int:
-        return int(np.prod(self.shape, dtype=int)) if self.shape else 1
-
-    @property
-    def unit(self) -> str:
-        """The unit all elements share, "1" if there is none."""
-        return self.units[0] if len(set(self.units)) == 1 else "1"
+    def slot(self) -> int:
+        return self.where.start
 
     def elements(self) -> list[str]:
         """Names of the elements, with indices from 1."""
@@ -67,9 +57,8 @@ class Plan:
     simulation: Simulation
     step: float
     rank: int
-    variables: list[Variable] = field(default_factory=list)
+    variables: list[FmuVariable] = field(default_factory=list)
     first: dict[str, int] = field(default_factory=dict)  # kind of slot -> its first slot
-    rows: list[int] = field(default_factory=list)  # outputs shown, as rows of the engine's output vector
     linear_rows: list[int] = field(default_factory=list)  # rows of C and D, as indices into `rows`
     slots: int = 0
     chosen_inputs: tuple[str, ...] = ()
@@ -80,8 +69,36 @@ class Plan:
     def freedoms(self) -> int:
         return self.simulation.tree.nv - self.rank
 
-    def of(self, *kinds: str) -> list[Variable]:
+    def of(self, *kinds: str) -> list[FmuVariable]:
         return [v for v in self.variables if v.kind in kinds]
+
+    @property
+    def rows(self) -> list[int]:
+        """Outputs shown, as rows of the engine's outputs: those traced first, then the singular values."""
+        return [row for v in self.of("output") for row in v.rows]
+
+    @property
+    def traced_rows(self) -> list[int]:
+        return [row for v in self.of("output") if v.differentiable for row in v.rows]
+
+    @cached_property
+    def dependence(self) -> list[tuple[str, ...]]:
+        """For every row of the engine's outputs: "position", "speed" (then both) and inputs by name."""
+        function = self.simulation.engine.traced("outputs")
+        patterns = [np.array(ca.DM(function.jac_sparsity(0, k), 1)) for k in range(3)]
+        inputs = self.of("input", "hidden")
+        result = []
+        for on_q, on_v, on_u in zip(*patterns, strict=True):
+            words = ["position"] if on_q.any() or on_v.any() else []
+            words += ["speed"] if on_v.any() else []
+            words += [v.name for v, x in zip(inputs, on_u, strict=True) if x and v.kind == "input"]
+            result.append(tuple(words))
+        return result + [("position",) if self.rank else ()] * 2
+
+    def depends(self, variable: FmuVariable) -> tuple[str, ...]:
+        """What an output, derivative or margin depends on."""
+        words = [word for row in variable.rows for word in self.dependence[row]]
+        return tuple(dict.fromkeys([*variable.depends, *words]))
 
 
 def plan(
@@ -112,7 +129,7 @@ def plan(
     result.first["coordinate"] = result.slots
     if result.freedoms:
         about = "number of the speed, in the order of the start speeds, that this state stands for"
-        _add(result, Variable("state.coordinate", "coordinate", 0, (result.freedoms,), about=about))
+        _new(result, "state.coordinate", "coordinate", (result.freedoms,), about)
     return result
 
 
@@ -128,39 +145,40 @@ def _marked(mechanism: Mechanism, name: str) -> tuple[str, str]:
     return re.sub(r"\W+", "_", name).strip("_"), name
 
 
-def _add(plan: Plan, variable: Variable) -> None:
-    plan.variables.append(replace(variable, slot=plan.slots))
-    plan.slots += variable.size
+def _add(plan: Plan, variable: Variable, **more: Any) -> None:
+    """Give a variable, or one that differs from it in some fields, the next slots."""
+    known = {f.name: getattr(variable, f.name) for f in fields(variable)} | more
+    shape = known.setdefault("shape", () if variable.size == 1 else (variable.size,))
+    known["where"] = slice(plan.slots, plan.slots + int(np.prod(shape, dtype=int)))
+    plan.variables.append(FmuVariable(**known))
+    plan.slots = known["where"].stop
+
+
+def _new(plan: Plan, name: str, kind: str, shape: tuple[int, ...] = (), about: str = "", **more: Any) -> None:
+    """A variable that only an FMU has."""
+    _add(plan, FmuVariable(name, kind, slice(0, 1), about=about, shape=shape, **more))
+
+
+def _chosen(table: Table, names: Iterable[str], option: str) -> tuple[Variable, ...]:
+    """The variables of these names, or all."""
+    try:
+        return table.choose(names) or tuple(table)
+    except SimulationError as problem:
+        raise CutjointError(f"{option}: {problem}") from None
 
 
 def _time(plan: Plan) -> None:
     plan.first["time"] = 0
-    _add(plan, Variable("time", "time", 0, units=("s",), about="simulation time"))
+    _new(plan, "time", "time", about="simulation time", units=("s",))
 
 
-def _inputs(plan: Plan, chosen: Sequence[str]) -> None:
+def _inputs(plan: Plan, names: Sequence[str]) -> None:
     plan.first["input"] = plan.slots
-    names = plan.mechanism.inputs()
-    for name in chosen:
-        check_name(name, names, "--input", "input")
-    limits = {m.name: m.limit for m in plan.mechanism.motors} | {
-        s.name: s.limit for s in plan.mechanism.struts
-    }
-    units = {v.name: v.unit for v in plan.simulation.variables()}
-    for name in names:
-        unit, limit = units[f"input.{name}"], limits[name]
-        variable = Variable(
-            input_name(plan.mechanism, name, unit),
-            "input" if not chosen or name in chosen else "hidden",
-            0,
-            units=(unit,),
-            about=f"{'torque' if unit == 'N.m' else 'force'} of {name}",
-            start=(0.0,),
-            low=-limit,
-            high=limit,
-            nominal=limit if limit < inf else 1.0,
-        )
-        _add(plan, variable)
+    table = plan.simulation.variables().inputs
+    shown = _chosen(table, names, "--input")
+    for v in table:
+        name, kind = input_name(plan.mechanism, v.name, v.unit), "input" if v in shown else "hidden"
+        _add(plan, v, name=name, kind=kind, start=(0.0,))
 
 
 def input_name(mechanism: Mechanism, name: str, unit: str) -> str:
@@ -171,47 +189,25 @@ def input_name(mechanism: Mechanism, name: str, unit: str) -> str:
 
 def _parameters(plan: Plan) -> None:
     plan.first["parameter"] = plan.slots
-    values = parameters.default_vector(plan.mechanism)
+    values, table = parameters.default_vector(plan.mechanism), plan.simulation.variables().parameters
     for entry in parameters.layout(plan.mechanism):
-        size = len(entry.at.units)
-        variable = Variable(
-            f"parameter.{entry.name}",
-            "parameter",
-            0,
-            () if size == 1 else (size,),
-            entry.at.units,
-            f"{entry.path} of the description",
-            tuple(float(x) for x in values[entry.slice]),
-            fixed=entry.at.field.changes_geometry,  # to be set before initialization ends
-            low=min(low for low, _ in entry.at.bounds),
-            high=max(high for _, high in entry.at.bounds),
-        )
-        _add(plan, variable)
+        start = tuple(float(x) for x in values[entry.slice])
+        fixed = entry.at.field.changes_geometry  # to be set before initialization ends
+        _add(plan, table.find(entry.name), name=f"parameter.{entry.name}", start=start, fixed=fixed)
 
 
 def _starts(plan: Plan) -> None:
     """Start pose and speeds of the tree's joints."""
-    tree, q = plan.simulation.tree, plan.simulation.state.q
-    speeds = wanted_speeds(plan)
-    plan.first["start_q"] = plan.slots
-    for name, where in sorted(tree.q.items(), key=lambda pair: pair[1].start):
-        kind = TYPES[plan.mechanism.joint(name).type]
-        if kind.nq:
-            about = f"start coordinates of joint {name}; held while loops are closed if changed"
-            values = tuple(float(x) for x in q[where])
-            shape = () if kind.nq == 1 else (kind.nq,)
-            _add(
-                plan,
-                Variable(f"start.{name}.position", "start", 0, shape, kind.position_units, about, values),
-            )
-    plan.first["start_v"] = plan.slots
-    for name, where in sorted(tree.v.items(), key=lambda pair: pair[1].start):
-        kind = TYPES[plan.mechanism.joint(name).type]
-        if kind.nv:
-            about = f"wanted start speeds of joint {name}; made consistent with the loops"
-            values = tuple(float(x) for x in speeds[where])
-            shape = () if kind.nv == 1 else (kind.nv,)
-            _add(plan, Variable(f"start.{name}.speed", "start", 0, shape, kind.speed_units, about, values))
+    table = plan.simulation.variables()
+    for first, values, joints, about in (
+        ("start_q", plan.simulation.state.q, table.positions, "held while loops are closed if changed"),
+        ("start_v", wanted_speeds(plan), table.speeds, "wanted, and made consistent with the loops"),
+    ):
+        plan.first[first] = plan.slots
+        for v in joints:
+            start = tuple(float(x) for x in values[v.where])
+            name, about_it = f"start.{v.name}.{v.kind}", f"start {v.kind} of joint {v.name}; {about}"
+            _add(plan, v, name=name, kind="start", about=about_it, start=start)
 
 
 def wanted_speeds(plan: Plan) -> np.ndarray:
@@ -222,96 +218,43 @@ def wanted_speeds(plan: Plan) -> np.ndarray:
     return v
 
 
-def _outputs(plan: Plan, patterns: Sequence[str]) -> None:
-    """The engine's outputs that were asked for, then the user's own names, then the singular value."""
+def _outputs(plan: Plan, names: Sequence[str]) -> None:
+    """The outputs that were asked for: those that are traced, then those that need singular values."""
     plan.first["output"] = plan.slots
-    engine = [v for v in plan.simulation.variables() if not v.name.startswith("input.")]
-    own = plan.mechanism.outputs
-    for pattern in patterns:
-        names = [v.name for v in engine] + list(own) + ["singularity.distance"]
-        if not any(fnmatchcase(n, pattern) for n in names):
-            check_name(pattern, names, "--output", "output")
-
-    def wanted(name: str) -> bool:
-        return not patterns or any(fnmatchcase(name, p) for p in patterns)
-
-    on = dependence(plan)
-    for v in engine:
-        if wanted(v.name):
-            rows = list(range(v.where.start, v.where.stop))
-            _output(plan, v.name, rows, () if v.size == 1 else (v.size,), v.unit, v.about, on)
-    places = {v.name: v for v in engine}
-    for name, source in own.items():
-        stem, _, index = source.rstrip("]").partition("[")
-        if wanted(name) and stem in places:
-            v = places[stem]
-            rows = list(range(v.where.start, v.where.stop))
-            rows = [rows[int(index) - 1]] if index else rows
-            shape = () if len(rows) == 1 else (len(rows),)
-            plan.linear_rows += range(len(plan.rows), len(plan.rows) + len(rows))
-            _output(plan, name, rows, shape, v.unit, f"{source}: {v.about}", on)
-    plan.first["sigma"] = plan.slots
-    if plan.rank and wanted("singularity.distance"):
-        about = "smallest singular value of the loop Jacobian that a regular pose has; 0 at a singularity"
-        variable = Variable(
-            "singularity.distance", "output", 0, (), ("1",), about, low=0.0, depends=("position",)
-        )
-        _add(plan, variable)
-    if not plan.linear_rows:
-        joints = [
-            v for v in plan.of("output") if v.name.startswith("joint.") and v.name.endswith(".position")
-        ]
-        first = plan.first["output"]
-        plan.linear_rows = [v.slot - first + k for v in joints for k in range(v.size)]
-
-
-def _output(
-    plan: Plan, name: str, rows: list[int], shape: tuple[int, ...], unit: str, about: str, on: Any
-) -> None:
-    depends = tuple(dict.fromkeys(word for row in rows for word in on[row]))
-    weight = 9.81 * sum(float(b.mass) for b in plan.mechanism.bodies)
-    nominal = weight if unit in ("N", "N.m", "J", "W") and weight > 0 else 1.0
-    low = 0.0 if name in ("loop.residual", "energy_kinetic") else -inf
-    units = (unit,) * len(rows)
-    _add(plan, Variable(name, "output", 0, shape, units, about, low=low, nominal=nominal, depends=depends))
-    plan.rows += rows
-
-
-def dependence(plan: Plan) -> list[tuple[str, ...]]:
-    """For every engine output: "position", "speed" (then both) and the inputs that it depends on."""
-    function = outputs(plan.simulation.equations)[0]
-    names = [v.name for v in plan.of("input", "hidden")]
-    patterns = [np.array(ca.DM(function.jac_sparsity(0, k), 1)) for k in range(3)]
-    shown = {v.name for v in plan.of("input")}
-    result = []
-    for row in range(function.numel_out(0)):
-        on_q, on_v, on_u = (p[row] for p in patterns)
-        words = ["position"] if on_q.any() or on_v.any() else []
-        words += ["speed"] if on_v.any() else []
-        result.append(tuple(words + [n for n, x in zip(names, on_u, strict=True) if x and n in shown]))
-    return result
+    chosen = _chosen(plan.simulation.variables().outputs, names, "--output")
+    if not (names or plan.rank):  # without loops the distance from a singularity is infinite and says nothing
+        chosen = tuple(v for v in chosen if v.differentiable or v.own)
+    for traced in (True, False):
+        if not traced:
+            plan.first["sigma"] = plan.slots
+        for v in chosen:
+            if v.differentiable == traced:
+                _add(plan, v, rows=tuple(range(v.where.start, v.where.stop)))
+    shown = [v for v in plan.of("output") if v.differentiable]
+    linear = [v for v in shown if v.own] or [v for v in shown if re.fullmatch(r"joint\..*\.position", v.name)]
+    plan.linear_rows = [slot - plan.first["output"] for v in linear for slot in range(v.slot, v.where.stop)]
 
 
 def _states(plan: Plan) -> None:
-    plan.first["state"] = plan.slots
     n = plan.freedoms
-    everything = ("position", "speed", *(v.name for v in plan.of("input")))
+    state, everything = ("position", "speed"), ("position", "speed", *(v.name for v in plan.of("input")))
+    plan.first["state"] = plan.slots
     if n:
         about = (
             "independent coordinate: a joint's own, or its displacement from the chart's reference for a ball"
         )
-        _add(plan, Variable("state.position", "state", 0, (n,), about=about))
-        _add(plan, Variable("state.speed", "state", 0, (n,), about="speed of the independent coordinate"))
+        _new(plan, "state.position", "state", (n,), about)
+        _new(plan, "state.speed", "state", (n,), "speed of the independent coordinate")
     plan.first["derivative"] = plan.slots
     if n:
-        rate = Variable("der(state.position)", "derivative", 0, (n,), depends=("position", "speed"))
-        _add(plan, replace(rate, about="rate of the independent coordinate"))
+        about = "rate of the independent coordinate"
+        _new(plan, "der(state.position)", "derivative", (n,), about, depends=state)
         about = "acceleration of the independent coordinate"
-        _add(plan, Variable("der(state.speed)", "derivative", 0, (n,), about=about, depends=everything))
+        _new(plan, "der(state.speed)", "derivative", (n,), about, depends=everything)
     plan.first["margin"] = plan.slots
     if n and (plan.rank or any(link.move == "Q" for link in plan.simulation.tree.links)):
         about = "how far the choice of states is from being changed; an event at zero"
-        _add(plan, Variable("state.margin", "margin", 0, about=about, depends=("position",)))
+        _new(plan, "state.margin", "margin", about=about, depends=("position",))
 
 
 def _linear(plan: Plan) -> None:
@@ -320,4 +263,4 @@ def _linear(plan: Plan) -> None:
     for name, shape in (("A", (nx, nx)), ("B", (nx, nu)), ("C", (rows, nx)), ("D", (rows, nu))):
         if shape[0] * shape[1]:
             about = f"matrix {name} of the linear model at the present state"
-            _add(plan, Variable(f"linear.{name}", "linear", 0, shape, about=about))
+            _new(plan, f"linear.{name}", "linear", shape, about)

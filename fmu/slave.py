@@ -20,9 +20,8 @@ from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
 
 from ..model.compile.kernel import Kernel, kernel
-from ..model.describe.reader import load
-from ..model.equations.outputs import outputs
 from ..model.errors import CutjointError, SimulationError
+from ..model.loading import load
 from ..model.manifold import charts, closing, tangent
 from ..model.simulation import Simulation
 from ..model.state import State
@@ -59,7 +58,8 @@ class MechanismSlave(Fmi2Slave):
         first = self.plan.first
         self._u = slice(first["input"], first["parameter"])
         self._p = slice(first["parameter"], first["start_q"])
-        self._y = slice(first["output"], first["output"] + len(self.plan.rows))
+        self._y = slice(first["output"], first["state"])
+        self._rows = np.array(self.plan.rows, int)
 
     def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:
         self.begin = start_time
@@ -179,9 +179,7 @@ class MechanismSlave(Fmi2Slave):
                 return self._refuse(str(problem))
         sim, first = self.simulation, self.plan.first
         self.values[0] = sim.time
-        self.values[self._y] = sim.output_vector()[self.plan.rows]
-        if self.plan.rank and first["sigma"] < first["state"]:
-            self.values[first["sigma"]] = sim.singularity_distance()
+        self.values[self._y] = sim.read(self._rows)
         linear = self.plan.of("linear")
         if linear and any(linear[0].slot <= vr < first["coordinate"] for vr in wanted):
             matrices = self._linearize()
@@ -194,11 +192,10 @@ class MechanismSlave(Fmi2Slave):
         sim, n = self.simulation, self.plan.freedoms
         eq, nv, nu = sim.equations, sim.tree.nv, len(sim.inputs)
         if self._tangent is None:
-            everything = outputs(eq)[0]
-            self._tangent = kernel(tangent.tangent(eq, everything))
+            self._tangent = kernel(tangent.tangent(eq, sim.engine.traced("outputs")))
         free = np.array(charts.partition(eq, self.plan.rank)(sim.q, sim.p)[0]).ravel()
         independent = np.flatnonzero(free == 0)
-        rows = np.array(self.plan.rows, int)[np.array(self.plan.linear_rows, int)]
+        rows = self._rows[self.plan.linear_rows]
         columns = []
         for k in range(2 * n + nu):
             d, v, u = np.zeros(nv), np.zeros(nv), np.zeros(nu)

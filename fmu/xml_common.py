@@ -8,7 +8,7 @@ from math import inf, isfinite
 from xml.etree import ElementTree as ET
 
 from ..model.describe.units import parse
-from .plan import Plan, Variable
+from .plan import FmuVariable, Plan
 
 # Units of energy and power are not read from descriptions, so `describe/units.py` does not know them.
 _BASE = {"J": "kg.m2/s2", "W": "kg.m2/s3", "N": "kg.m/s2"}
@@ -68,7 +68,7 @@ def _unit_definitions(root: ET.Element, plan: Plan) -> None:
         element(unit, "BaseUnit", **{k: str(v) for k, v in exponents.items() if v})
 
 
-def limits(variable: Variable) -> dict[str, str | None]:
+def limits(variable: FmuVariable) -> dict[str, str | None]:
     """min, max, nominal and unit, where they say something."""
     nominal = variable.nominal if variable.nominal not in (0.0, 1.0) and isfinite(variable.nominal) else None
     return {
@@ -79,7 +79,7 @@ def limits(variable: Variable) -> dict[str, str | None]:
     }
 
 
-def causality(variable: Variable) -> tuple[str, str, str | None]:
+def causality(variable: FmuVariable) -> tuple[str, str, str | None]:
     """Causality, variability and initial."""
     return {
         "time": ("independent", "continuous", None),
@@ -95,10 +95,10 @@ def causality(variable: Variable) -> tuple[str, str, str | None]:
     }[variable.kind]
 
 
-def known_names(variable: Variable) -> list[str]:
-    """Names of the variables that an output or derivative depends on."""
+def known_names(plan: Plan, variable: FmuVariable) -> list[str]:
+    """Names of the variables that an output, derivative or margin depends on."""
     names = {"position": "state.position", "speed": "state.speed"}
-    return [names.get(word, word) for word in variable.depends]
+    return [names.get(word, word) for word in plan.depends(variable)]
 
 
 def dump(root: ET.Element) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from .c_sources import TOKEN, units_to_compile
-from .plan import Plan, Variable
+from .plan import FmuVariable, Plan
 from .xml_common import causality, common_head, dump, element, identifier, known_names, limits, number, tool
 
 
-def description(plan: Plan, shown: list[Variable] | None = None) -> str:
+def description(plan: Plan, shown: list[FmuVariable] | None = None) -> str:
     """The text of the file; with `shown`, of an FMU that runs in Python and offers these variables."""
     mechanism = plan.mechanism
     python = shown is not None
@@ -45,11 +45,11 @@ def description(plan: Plan, shown: list[Variable] | None = None) -> str:
                 element(files, "File", name=name)
     common_head(root, plan)
     index = _variables(element(root, "ModelVariables"), variables)
-    _structure(element(root, "ModelStructure"), variables, index)
+    _structure(element(root, "ModelStructure"), plan, variables, index)
     return dump(root)
 
 
-def _variables(group: ET.Element, variables: list[Variable]) -> dict[str, list[int]]:
+def _variables(group: ET.Element, variables: list[FmuVariable]) -> dict[str, list[int]]:
     """Write all scalars; returns variable name -> indices of its elements, from 1."""
     index: dict[str, list[int]] = {}
     count = 0
@@ -75,7 +75,7 @@ def _variables(group: ET.Element, variables: list[Variable]) -> dict[str, list[i
                 element(scalar, "Integer")
                 continue
             attributes = limits(variable)
-            if variable.units and len(set(variable.units)) > 1:
+            if len(set(variable.units)) > 1:
                 attributes["unit"] = variable.units[k] if variable.units[k] != "1" else None
             if variable.start:
                 attributes["start"] = number(variable.start[k])
@@ -85,13 +85,13 @@ def _variables(group: ET.Element, variables: list[Variable]) -> dict[str, list[i
     return index
 
 
-def _structure(group: ET.Element, shown: list[Variable], index: dict[str, list[int]]) -> None:
-    def unknowns(tag: str, variables: list[Variable]) -> None:
+def _structure(group: ET.Element, plan: Plan, shown: list[FmuVariable], index: dict[str, list[int]]) -> None:
+    def unknowns(tag: str, variables: list[FmuVariable]) -> None:
         if not variables:
             return
         inner = element(group, tag)
         for variable in variables:
-            known = sorted(k for name in known_names(variable) for k in index.get(name, ()))
+            known = sorted(k for name in known_names(plan, variable) for k in index.get(name, ()))
             for k in index[variable.name]:
                 element(inner, "Unknown", index=str(k), dependencies=" ".join(map(str, known)))
 

@@ -83,12 +83,12 @@ def _variables(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None
 def _structure(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None:
     for tag, kind in (("Output", "output"), ("ContinuousStateDerivative", "derivative")):
         for variable in plan.of(kind):
-            known = " ".join(reference[name] for name in known_names(variable) if name in reference)
+            known = " ".join(reference[name] for name in known_names(plan, variable) if name in reference)
             element(group, tag, valueReference=reference[variable.name], dependencies=known)
     for variable in plan.of("output", "state", "derivative"):
         element(group, "InitialUnknown", valueReference=reference[variable.name])
     for variable in plan.of("margin"):
-        known = " ".join(reference[name] for name in known_names(variable))
+        known = " ".join(reference[name] for name in known_names(plan, variable))
         element(group, "EventIndicator", valueReference=reference[variable.name], dependencies=known)
 
 

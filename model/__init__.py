@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .describe.mechanism import Body, Frame, Joint, Load, Mechanism, Motor, Strut
-    from .describe.reader import list_examples, load
+    from .describe.reader import list_examples
     from .describe.writer import save
     from .engine import Engine
     from .errors import AssemblyError, CutjointError, DescriptionError, SimulationError
+    from .loading import load
     from .run.trajectory import Trajectory
     from .simulation import Simulation
     from .state import State
@@ -39,7 +40,8 @@ __all__ = [
 _HOMES = {
     "describe.mechanism": ("Body", "Frame", "Joint", "Load", "Mechanism", "Motor", "Strut"),
     "errors": ("AssemblyError", "CutjointError", "DescriptionError", "SimulationError"),
-    "describe.reader": ("list_examples", "load"),
+    "describe.reader": ("list_examples",),
+    "loading": ("load",),
     "engine": ("Engine",),
     "state": ("State",),
     "simulation": ("Simulation",),

@@ -19,18 +19,18 @@ from .compile.kernel import Kernel, kernel
 from .describe import parameters
 from .describe.check import check
 from .describe.mechanism import Mechanism
-from .describe.reader import load
 from .equations import terms
-from .equations.outputs import Variable, outputs
+from .equations.outputs import outputs
 from .equations.terms import Equations
+from .loading import load
 from .manifold import rank, step
+from .variables import variables
 
 # Steps of time, (q, v, work, u, p, h) → (q, v, work), each traced and compiled whole.
 STEPPERS: dict[str, Callable[[Equations], ca.Function]] = {
     "runge_kutta": step.runge_kutta,
     "single": partial(step.runge_kutta, substeps=1),
 }
-SINGULARITY = ("singularity.distance", "singularity.rank")
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
 SWEEPS = 20  # of the projection that leads back to closed loops from nearby
 
@@ -47,6 +47,7 @@ class Engine:
     Attributes
     ----------
     inputs : names of motors and cylinders, in the order of `u`.
+    variables : every name there is, with units and places.
     tree, equations : the spanning tree and the symbols of all traced functions.
     """
 
@@ -63,35 +64,36 @@ class Engine:
         self.equations: Equations = terms.equations(self.mechanism)
         self.tree = self.equations.tree
         self.inputs = self.mechanism.inputs()
+        self.variables = variables(self.mechanism, self.tree)
+        self._traced: dict[str, ca.Function] = {}
         self._kernels: dict[str, Kernel] = {}
-        self._variables: tuple[Variable, ...] = ()
         self._ranks: dict[bytes, tuple[int, np.ndarray]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Engine, compile=self.compile), (self.mechanism,)
 
-    def kernel(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> Kernel:
-        """A traced function as fast code, built when it is first needed and kept under its name.
+    def traced(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> ca.Function:
+        """A function over symbols, traced when it is first needed and kept under its name.
 
         `make` traces it; without, it is "outputs", one of `STEPPERS` or a function of `terms.py`.
         """
-        if name not in self._kernels:
+        if name not in self._traced:
             if name == "outputs":
-                function, self._variables = outputs(self.equations)
+                self._traced[name] = outputs(self.equations, self.variables.layout)
             else:
-                function = (make or STEPPERS.get(name) or getattr(terms, name))(self.equations)
-            self._kernels[name] = kernel(function, self.compile)
+                self._traced[name] = (make or STEPPERS.get(name) or getattr(terms, name))(self.equations)
+        return self._traced[name]
+
+    def kernel(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> Kernel:
+        """A traced function as fast code, built when it is first needed."""
+        if name not in self._kernels:
+            self._kernels[name] = kernel(self.traced(name, make), self.compile)
         return self._kernels[name]
 
     @property
     def compiled(self) -> bool:
         """Whether everything traced so far runs as compiled code."""
         return all(k.compiled for k in self._kernels.values())
-
-    def variables(self) -> tuple[Variable, ...]:
-        """All outputs that the traced code computes: names, units, meanings."""
-        self.kernel("outputs")
-        return self._variables
 
     # -- loops -------------------------------------------------------------------------------
 
@@ -119,10 +121,9 @@ class Engine:
             self._ranks[key] = rank.generic_rank(lambda q: self.closure(q, p), onto, self.retract, q.copy())
         return self._ranks[key]
 
-    def singularity(self, q: np.ndarray, p: np.ndarray) -> dict[str, float]:
+    def singularity(self, q: np.ndarray, p: np.ndarray) -> tuple[float, float]:
         """Outputs that need singular values: the distance from a singularity, and the rank of G here."""
-        numbers = rank.distance_and_rank(self.closure(q, p)[1], self.generic_rank(q, p)[0])
-        return dict(zip(SINGULARITY, numbers, strict=True))
+        return rank.distance_and_rank(self.closure(q, p)[1], self.generic_rank(q, p)[0])
 
     # -- parameters --------------------------------------------------------------------------
 

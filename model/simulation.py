@@ -11,7 +11,6 @@ import numpy as np
 from .compile.kernel import Kernel
 from .describe.mechanism import Mechanism
 from .engine import STEPPERS, Engine
-from .equations.outputs import Variable
 from .errors import SimulationError
 from .linear.linearize import LinearModel, linearize
 from .manifold.rank import distance
@@ -22,6 +21,7 @@ from .run.events import Event
 from .run.integrate import Underlying, fixed_step, variable_step
 from .run.trajectory import Trajectory
 from .state import LiveState, State
+from .variables import Variables
 
 METHODS = ("fixed", "variable", "local")
 
@@ -138,13 +138,13 @@ class Simulation(LiveState):
 
     # -- reading: see also `outputs` and `accelerations` ---------------------------------------
 
-    def variables(self) -> tuple[Variable, ...]:
-        """All outputs that the traced code computes: names, units, meanings."""
-        return self.engine.variables()
+    def variables(self) -> Variables:
+        """Every name with units, meaning and place: inputs, outputs, parameters, coordinates, speeds."""
+        return self.engine.variables
 
     def energy(self) -> float:
         """Kinetic and potential energy, joules."""
-        return float(self.outputs()["energy"])
+        return float(self.output_vector()[self.engine.variables.outputs.find("energy").where][0])
 
     def closure(self) -> tuple[np.ndarray, np.ndarray]:
         """Loop residual g and Jacobian G at the present state."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from .compile.kernel import Kernel
 from .engine import Engine
-from .equations.outputs import pick
 from .equations.terms import Equations
 from .errors import SimulationError
 from .manifold.assemble import loop_residuals
@@ -120,10 +119,7 @@ class LiveState:
         u = self.u.copy()
         if isinstance(values, Mapping):
             for name, value in values.items():
-                if name not in self.inputs:
-                    known = ", ".join(self.inputs) or "none"
-                    raise SimulationError(f"'{self.mechanism.name}' has no input '{name}'; inputs: {known}")
-                u[self.inputs.index(name)] = value
+                u[self.engine.variables.inputs.find(name).where] = value
         else:
             given = np.asarray(values if isinstance(values, np.ndarray) else list(values), float)
             if given.shape != u.shape:
@@ -177,23 +173,26 @@ class LiveState:
         return self.engine.kernel(name, make).bind((self.q, self.v, self.u, self._p))
 
     def output_vector(self) -> np.ndarray:
-        """All outputs in one array, laid out as `variables` says. Overwritten by the next call."""
+        """What the traced code computes, laid out as `variables` says. Overwritten by the next call."""
         if self._outputs is None:
             self._outputs = self.bind("outputs")
         self._outputs.evaluate()
         return self._outputs.results[0]
 
-    def outputs(self) -> dict[str, Any]:
-        """All outputs by structured name, scalars as floats and vectors as arrays."""
+    def read(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Outputs at rows of `variables`, or all; singular values are sought only if asked for."""
         y = self.output_vector()
-        result: dict[str, Any] = {}
-        for variable in self.engine.variables():
-            part = y[variable.where]
-            result[variable.name] = float(part[0]) if variable.size == 1 else part.copy()
-        result.update(self.engine.singularity(self.q, self.p))
-        for name, source in self.mechanism.outputs.items():
-            result[name] = pick(result, source)
-        return result
+        if rows is None or rows.max(initial=0) >= len(y):
+            y = np.concatenate([y, self.engine.singularity(self.q, self.p)])
+        return y if rows is None else y[rows]
+
+    def outputs(self) -> dict[str, Any]:
+        """All outputs by name, scalars as floats and vectors as arrays."""
+        y = self.read()
+        return {
+            v.name: float(y[v.where.start]) if v.size == 1 else y[v.where].copy()
+            for v in self.engine.variables.outputs
+        }
 
     def accelerations(self) -> tuple[np.ndarray, np.ndarray]:
         """v̇ and the multipliers λ at the present state and inputs."""

@@ -36,9 +36,9 @@ class Follower:
         self.joints = tuple(joints)
         driven = _driven(simulation.mechanism)
         _check(driven, self.joints, points)
-        where = {v.name: v.where.start for v in simulation.variables()}
-        self._q = np.array([where[f"joint.{name}.position"] for name in self.joints])
-        self._v = np.array([where[f"joint.{name}.velocity"] for name in self.joints])
+        outputs = simulation.variables().outputs
+        self._q = outputs.rows(f"joint.{name}.position" for name in self.joints)
+        self._v = outputs.rows(f"joint.{name}.velocity" for name in self.joints)
         self._order = [self.joints.index(name) for name in driven]
         self.end = points[-1].time
         self.feeds = len(points[0].positions) == 0

@@ -22,7 +22,7 @@ class Markers:
         self.simulation = simulation
         mechanism = simulation.mechanism
         self.thick = radius(mechanism)
-        self._at = {v.name: v.where for v in simulation.variables()}
+        self._outputs = simulation.variables().outputs
         looks, held = shapes(mechanism), points(mechanism)
         self.message = MarkerArray()
         self._bodies: list[tuple[str, Any]] = []
@@ -55,8 +55,8 @@ class Markers:
         y = self.simulation.output_vector()
         for name, marker in self._bodies:
             marker.header.stamp = stamp
-            p = y[self._at[f"body.{name}.position"]].tolist()
-            w, x, y_, z = y[self._at[f"body.{name}.orientation"]].tolist()
+            p = y[self._outputs.find(f"body.{name}.position").where].tolist()
+            w, x, y_, z = y[self._outputs.find(f"body.{name}.orientation").where].tolist()
             at, turn = marker.pose.position, marker.pose.orientation
             at.x, at.y, at.z = p
             turn.w, turn.x, turn.y, turn.z = w, x, y_, z

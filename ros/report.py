@@ -30,7 +30,7 @@ class Health:
         now, at, cpu = time.monotonic(), loop.time, _cpu()
         elapsed = max(now - self._wall, 1e-9)
         commands, pace = loop.commands, loop.pace
-        distance, rank = loop.simulation.engine.singularity(loop.simulation.q, loop.simulation.p).values()
+        distance, rank = loop.simulation.engine.singularity(loop.simulation.q, loop.simulation.p)
         residual = np.abs(loop.simulation.closure()[0]).max(initial=0.0)
         values: dict[str, Any] = {
             "mode": loop.settings.mode,

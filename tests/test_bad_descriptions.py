@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from cutjoint.model import Body, DescriptionError, Frame, Joint, Load, Mechanism, Motor, Strut, load
 from cutjoint.model.describe.check import check
-from cutjoint.model.describe.reader import read
 from cutjoint.model.joints.types import TYPES
+from cutjoint.model.loading import read
 
 # A pendulum with everything a description can have; each case below spoils one line of it.
 GOOD = """\
@@ -163,6 +163,10 @@ CASES: list[tuple[tuple[str, str], str]] = [
         "bad.yaml, line 11: motors must be a mapping of names, not a list of 1",
     ),
     (pin(cut="maybe"), "bad.yaml, line 9: joint 'pin': cut must be true or false, not 'maybe'"),
+    (
+        pin(cut="true"),
+        "bad.yaml, line 9: joint 'pin' says cut: true, but it is in no loop; remove 'cut'",
+    ),
     # numbers
     (("mass: 2", "mass: .nan"), "bad.yaml, line 6: body 'arm': mass must be a finite number, not nan"),
     (
@@ -351,8 +355,8 @@ CASES: list[tuple[tuple[str, str], str]] = [
     # outputs and parameters
     (
         ("body.ball.position[3]", "body..position"),
-        "bad.yaml, line 20: output 'height': 'body..position' is no output; "
-        "write it like body.arm.position[3]",
+        "bad.yaml, line 20: output 'height': there is no output 'body..position'; "
+        "did you mean 'body.arm.position'?",
     ),
     (
         ("height: body.ball.position[3]", "height: 3"),

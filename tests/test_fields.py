@@ -31,12 +31,12 @@ from cutjoint.model.describe.check import check
 from cutjoint.model.describe.field_kinds import Group, Part
 from cutjoint.model.describe.fields import Quantity, fields_of
 from cutjoint.model.describe.manual import updated
-from cutjoint.model.describe.reader import read
 from cutjoint.model.describe.units import parse
 from cutjoint.model.equations.kinematics import motion
 from cutjoint.model.equations.loops import loops, residual
 from cutjoint.model.equations.terms import equations
 from cutjoint.model.joints.types import TYPES
+from cutjoint.model.loading import read
 
 ROOT = Path(__file__).resolve().parents[1]
 DESCRIBED = (Frame, Body, Joint, Motor, Strut, Load, Mechanism)
@@ -69,7 +69,7 @@ TRIAL = """
 from pathlib import Path
 from cutjoint.model.describe import manual, parameters
 from cutjoint.model.describe.mechanism import Body, Joint
-from cutjoint.model.describe.reader import read
+from cutjoint.model.loading import read
 from cutjoint.model.describe.writer import write
 
 text = '''

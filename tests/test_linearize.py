@@ -212,7 +212,7 @@ def test_refusals():
         simulation.linearize(states=["motor1", "motor2"])
     with pytest.raises(SimulationError, match="joint 'ball2' is cut"):
         simulation.linearize(states=["motor1", "motor2", "ball2"])
-    with pytest.raises(SimulationError, match="no input 'engine'; inputs: motor1, motor2, motor3"):
+    with pytest.raises(SimulationError, match="no input 'engine'; known: motor1, motor2, motor3"):
         simulation.linearize(inputs=["engine"])
     simulation.put(replace(simulation.state, q=simulation.q + 0.01))
     with pytest.raises(SimulationError, match="is not assembled: its loops are open by"):
@@ -264,7 +264,7 @@ def test_command_at_a_moving_state(tmp_path, capsys):
         ({"speeds": {"motor1": [1, 2]}}, "joint 'motor1' takes 1 finite speeds"),
         ({"coordinates": {"ball1": [1, 0]}}, "joint 'ball1' takes 4 finite coordinates"),
         ({"inputs": {"motor1": [1, 2]}}, "state.json': input 'motor1' takes one number"),
-        ({"inputs": {"engine": 1}}, "has no input 'engine'"),
+        ({"inputs": {"engine": 1}}, "there is no input 'engine'"),
     ):
         state.write_text(json.dumps(wrong))
         assert main(["linearize", "stewart", "--at", str(state)]) == 2

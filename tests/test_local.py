@@ -27,7 +27,7 @@ class Chart:
         self.sim = sim = Simulation(make(seed), compile=False)
         eq = sim.equations
         self.random = random = np.random.default_rng(seed)
-        everything = outputs(eq)[0]
+        everything = outputs(eq, sim.variables().layout)
         rows = everything(eq.q, eq.v, eq.u, eq.p)[:8]
         self.outputs = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [rows])
         self.dynamics, self.place = dynamics(eq), retraction(eq)

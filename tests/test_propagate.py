@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, load
 from cutjoint.model.cli.main import main
-from cutjoint.model.describe.reader import read
 from cutjoint.model.describe.writer import write
 from cutjoint.model.design.derivatives import (
     End,
@@ -35,6 +34,7 @@ from cutjoint.model.equations.loops import jacobian, loops, residual, velocity_t
 from cutjoint.model.errors import AssemblyError, CutjointError
 from cutjoint.model.joints.rows import Together
 from cutjoint.model.joints.types import TYPES
+from cutjoint.model.loading import read
 from random_mechanisms import Maker, random_loop, random_tree
 
 COMPOSITE = ("revolute-spherical", "spherical-translational", "translational-distance", "distance")

@@ -111,7 +111,7 @@ def test_bad_use_leaves_the_state_alone():
     for call, words in (
         (
             lambda: simulation.set_inputs({"motor9": 1}),
-            "has no input 'motor9'; inputs: motor1, motor2, motor3",
+            "there is no input 'motor9'; did you mean 'motor3'",
         ),
         (lambda: simulation.set_inputs({"motor1": float("nan")}), "NaN or infinite; the inputs stay"),
         (lambda: simulation.set_inputs([1.0]), "1 inputs given, 'stewart' has 3"),
@@ -119,7 +119,7 @@ def test_bad_use_leaves_the_state_alone():
         (lambda: simulation.step(-1e-3), "a step must be positive and finite"),
         (lambda: simulation.run(-1.0), "a duration must be finite and not negative"),
         (lambda: simulation.run(1.0, method="euler"), "there is no method 'euler'; known: fixed, variable"),
-        (lambda: simulation.run(1.0, record=["body.nothing"]), "has no output 'body.nothing'"),
+        (lambda: simulation.run(1.0, record=["body.nothing"]), "there is no output 'body.nothing'"),
         (lambda: simulation.assemble({"ball2": [1, 0, 0, 0]}), "joint 'ball2' is cut"),
         (lambda: simulation.assemble({"motor1": float("nan")}), "joint 'motor1' takes 1 finite coordinates"),
         (lambda: simulation.inverse_dynamics([1.0]), "1 accelerations given, 'stewart' has 9"),

@@ -167,7 +167,7 @@ cj_status cj_get(cj_instance* s, unsigned slot, double* value)
     } else if (IN(slot, SLOT_SIGMA, NSIGMA)) {
         status = current(s);
         if (status == CJ_OK) cj_sigma(s);
-        *value = s->sigma;
+        *value = sigma_is_rank[slot - SLOT_SIGMA] ? s->rank : s->sigma;
     } else if (IN(slot, SLOT_X, 2 * NF) || IN(slot, SLOT_DX, 2 * NF)) {
         double all[CJ_ROOM(2 * NF)];
         const int rates = IN(slot, SLOT_DX, 2 * NF);

@@ -51,14 +51,14 @@ typedef struct cj_instance {
     int (*step)(const double**, double**, long long int*, double*, int);
     int known_y, known_rates, known_sigma, known_linear; /* which of the results below are up to date */
     double y[CJ_ROOM(NY)], dv[CJ_ROOM(NV)];
-    double sigma, left[CJ_ROOM(NM)], right[CJ_ROOM(NV)];
+    double sigma, rank, left[CJ_ROOM(NM)], right[CJ_ROOM(NV)];
     double linear[CJ_ROOM(NLINEAR)];
     double g[CJ_ROOM(NM)], G[CJ_ROOM(NM * NV)], copy[CJ_ROOM(NM * NV)], U[CJ_ROOM(NM * NM)];
     double next_q[CJ_ROOM(NQ)], next_d[CJ_ROOM(NV)], next_v[CJ_ROOM(NV)], next_rate[CJ_ROOM(NV)];
     double step_q[2][CJ_ROOM(NQ)], step_v[2][CJ_ROOM(NV)], step_work[2];
     double seed_d[CJ_ROOM(NV)], seed_v[CJ_ROOM(NV)], seed_u[CJ_ROOM(NU)], seed_p[CJ_ROOM(NP)];
     double seed_rate[CJ_ROOM(NV)], seed_dv[CJ_ROOM(NV)], seed_y[CJ_ROOM(NY)], seed_q[CJ_ROOM(NQ)];
-    double out_p[CJ_ROOM(NP)], seed_sigma;
+    double out_p[CJ_ROOM(NP)], seed_sigma, seed_rank;
     const double* arg[CJ_ROOM(SIZE_ARG)];
     double* res[CJ_ROOM(SIZE_RES)];
     long long int iw[CJ_ROOM(SIZE_IW)];
@@ -128,5 +128,6 @@ void cj_sigma(cj_instance*);
 cj_status cj_linearize(cj_instance*);
 
 double cj_singular(const double* G, int m, int n, int rank, double* R, double* U, double* a, double* b);
+int cj_longer(const double* R, int m, int n, double part);
 
 #endif

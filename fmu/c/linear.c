@@ -1,6 +1,7 @@
 /* Derivatives along directions and along rows, exact, from the engine's traced ones. */
 #include "core.h"
 #include "tables.h"
+#include <math.h>
 #include <string.h>
 
 #define IN(slot, first, count) ((count) > 0 && (slot) >= (unsigned)(first) && (slot) < (unsigned)((first) + (count)))
@@ -8,10 +9,16 @@
 void cj_sigma(cj_instance* s)
 {
     if (s->known_sigma || !NSIGMA) return;
+#if RANK > 0
     s->arg[0] = s->now.q; s->arg[1] = s->now.p;
     s->res[0] = s->g; s->res[1] = s->G;
     cj_closure(s->arg, s->res, s->iw, s->w, 0);
     s->sigma = cj_singular(s->G, NM, NV, RANK, s->copy, s->U, s->left, s->right);
+    s->rank = cj_longer(s->copy, NM, NV, CJ_RANK_TOLERANCE);
+#else
+    s->sigma = INFINITY; /* no loop, so no singularity */
+    s->rank = 0;
+#endif
     s->known_sigma = 1;
 }
 
@@ -62,7 +69,7 @@ static double* seed_of_unknown(cj_instance* s, unsigned slot)
     if (IN(slot, SLOT_Y, NY)) return s->seed_y + (slot - SLOT_Y);
     if (IN(slot, SLOT_DX, NF)) return s->seed_rate + x->independent[slot - SLOT_DX];
     if (IN(slot, SLOT_DX + NF, NF)) return s->seed_dv + x->independent[slot - SLOT_DX - NF];
-    if (IN(slot, SLOT_SIGMA, NSIGMA)) return &s->seed_sigma;
+    if (IN(slot, SLOT_SIGMA, NSIGMA)) return sigma_is_rank[slot - SLOT_SIGMA] ? &s->seed_rank : &s->seed_sigma;
     return NULL;
 }
 
@@ -76,7 +83,7 @@ static void clear_seeds(cj_instance* s)
     memset(s->seed_dv, 0, sizeof s->seed_dv);
     memset(s->seed_y, 0, sizeof s->seed_y);
     memset(s->seed_q, 0, sizeof s->seed_q);
-    s->seed_sigma = 0;
+    s->seed_sigma = s->seed_rank = 0; /* a rank has no slope: its seed leads nowhere */
 }
 
 static cj_status ready(cj_instance* s, const unsigned* unknowns, size_t nu, const unsigned* knowns, size_t nk)

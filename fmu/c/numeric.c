@@ -60,3 +60,13 @@ double cj_singular(const double* G, int m, int n, int rank, double* R, double* U
     }
     return NAN; /* only if G holds NaN */
 }
+
+/* How many of the m rows of length n are longer than a part of the longest: after cj_singular the rank of G. */
+int cj_longer(const double* R, int m, int n, double part)
+{
+    double longest = 0;
+    for (int i = 0; i < m; ++i) longest = fmax(longest, dot(R + i * n, R + i * n, n));
+    int count = 0;
+    for (int i = 0; i < m; ++i) count += dot(R + i * n, R + i * n, n) > part * part * longest;
+    return count;
+}

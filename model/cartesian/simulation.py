@@ -12,10 +12,11 @@ from scipy.integrate import DOP853
 
 from ..compile.kernel import kernel
 from ..describe.mechanism import Mechanism
-from ..describe.reader import load
 from ..errors import AssemblyError, SimulationError
+from ..loading import load
 from ..run.trajectory import Trajectory
 from ..simulation import Simulation
+from ..variables import Variable
 from .augmented import augmented, multipliers
 from .drives import Laws
 from .laws import Law
@@ -117,8 +118,8 @@ class CartesianSimulation:
         due = [begin + min(k * step, duration) for k in range(int(duration / step + 1e-9) + 1)]
         if due[-1] < begin + duration - 1e-9 * step:
             due.append(begin + duration)
-        rows, names = [], self._columns(record)
-        rows.append(self._row(names))
+        rows, columns = [], self.system.variables.columns(record)
+        rows.append(self._row(columns))
         x = np.concatenate([self.q, self.dq])
         solver: Any = DOP853(slope, begin, x, begin + duration, rtol=max(tolerance, 1e-13), atol=tolerance)
         waiting = due[1:]
@@ -137,10 +138,10 @@ class CartesianSimulation:
                     solver.y if between is None or self.time >= solver.t else self._unit(between(self.time))
                 )
                 self.q, self.dq = state[:n].copy(), state[n:].copy()
-                rows.append(self._row(names))
+                rows.append(self._row(columns))
             if progress:
                 progress((solver.t - begin) / duration)
-        return Trajectory(np.array(due), tuple(n for n, _ in names), np.array(rows))
+        return Trajectory(np.array(due), tuple(c.name for c in columns), np.array(rows))
 
     def kinematics(self, times: Iterable[float], record: Iterable[str] | None = None) -> Trajectory:
         """Motion and reactions that the laws alone decide: inverse kinematics, then inverse dynamics.
@@ -148,18 +149,18 @@ class CartesianSimulation:
         C(q, t) = 0, C_q q̇ = −C_t, C_q q̈ = Q_c (24, 25), and C_qᵀλ = Q − M q̈. The laws must leave no freedom.
         """
         due = [float(t) for t in times]
-        rows, names = [], self._columns(record)
+        rows, columns = [], self.system.variables.columns(record)
         for t in due:
             self._follow(t)
-            rows.append(self._row(names, self._prescribed()))
-        return Trajectory(np.array(due), tuple(n for n, _ in names), np.array(rows))
+            rows.append(self._row(columns, self._prescribed()))
+        return Trajectory(np.array(due), tuple(c.name for c in columns), np.array(rows))
 
     # -- reading -------------------------------------------------------------------------
 
     def outputs(self) -> dict[str, Any]:
         """Everything by structured name at the present state, as the engine names it, and `drive.<joint>`."""
         y = self._output_vector(self._solved())
-        return {name: float(y[w][0]) if w.stop - w.start == 1 else y[w] for name, w in self.system.variables}
+        return {v.name: float(y[v.where][0]) if v.size == 1 else y[v.where] for v in self.system.variables}
 
     def residual(self) -> float:
         """Largest entry of C at the present state."""
@@ -271,23 +272,8 @@ class CartesianSimulation:
             dp -= p * (p @ dp)
         return x
 
-    def _columns(self, record: Iterable[str] | None) -> list[tuple[str, int]]:
-        """Scalar columns by name and their places, as the engine's `run` names them."""
-        known: dict[str, list[tuple[str, int]]] = {}
-        for name, w in self.system.variables:
-            places = range(w.start, w.stop)
-            single = len(places) == 1
-            known[name] = [(name if single else f"{name}[{k + 1}]", i) for k, i in enumerate(places)]
-            known.update({column: [(column, i)] for column, i in known[name]})
-        wanted = list(record) if record is not None else [n for n, _ in self.system.variables]
-        for name in wanted:
-            if name not in known:
-                raise SimulationError(f"'{self.mechanism.name}' has no output '{name}'")
-        return [column for name in wanted for column in known[name]]
-
-    def _row(self, names: list[tuple[str, int]], solved: tuple[Array, Array] | None = None) -> Array:
-        y = self._output_vector(solved or self._solved())
-        return y[[i for _, i in names]]
+    def _row(self, columns: tuple[Variable, ...], solved: tuple[Array, Array] | None = None) -> Array:
+        return self._output_vector(solved or self._solved())[[c.where.start for c in columns]]
 
     def _output_vector(self, solved: tuple[Array, Array]) -> Array:
         result: Array = self._outputs(self.q, self.dq, *solved, self._laws(self.time), self._u)

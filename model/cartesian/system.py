@@ -26,6 +26,7 @@ from ..equations.kinematics import Model, motion
 from ..equations.loops import Loop, jacobian, loops, velocity_terms
 from ..equations.terms import Equations, Forces
 from ..equations.topology import span
+from ..variables import Table, Variable
 from .drives import LOCKED, Laws, driven_lock, joint_lock
 from .lock import Lock, Marker, Moved, local_matrix
 from .readings import bodies, joints, reactions
@@ -42,7 +43,7 @@ class System:
     moving: tuple[Marker | Moved, ...]  # places over time, in the order of the columns of `laws`
     coefficients: ca.Function  # (q, dq, laws, u) -> M, f, C, Cq, Ct, Qc
     outputs: ca.Function  # (q, dq, ddq, lam, laws, u) -> y
-    variables: tuple[tuple[str, slice], ...]
+    variables: Table
 
     @property
     def size(self) -> int:
@@ -98,17 +99,16 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
     ddq, lam = ca.SX.sym("ddq", q.numel()), ca.SX.sym("lam", C.numel())
     entries = bodies(mechanism, at, q, dq, ddq) + joints(eq, engine)
     entries += reactions(build, engine, rotors.torques(ddq), Cq, lam, drives)
-    variables, place = [], 0
+    variables, place = {}, 0
     for name, value in entries:
-        variables.append((name, slice(place, place + value.numel())))
+        variables[name] = Variable(name, "output", slice(place, place + value.numel()))
         place += value.numel()
     y = ca.densify(ca.vertcat(*(value for _, value in entries)))
     outputs = ca.Function(
         "outputs", [q, dq, ddq, lam, laws, u], [y], ["q", "dq", "ddq", "lam", "Laws", "u"], ["y"]
     )
-    return System(
-        mechanism, at, tuple(build.groups), tuple(build.moving), coefficients, outputs, tuple(variables)
-    )
+    table = Table("output", variables)
+    return System(mechanism, at, tuple(build.groups), tuple(build.moving), coefficients, outputs, table)
 
 
 def _engine(eq: Equations) -> Forces:

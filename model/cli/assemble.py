@@ -7,11 +7,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from ..describe.reader import load
 from ..describe.writer import save
 from ..describe.yaml_text import LARGEST_FILE
 from ..errors import CutjointError
 from ..files import check_writable
+from ..loading import load
 from ..simulation import Simulation
 from .common import add_mechanism, read_pairs, table, to_json
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import CutjointError
+from ..describe.flaws import nearest
+from ..errors import CutjointError, SimulationError
 
-MOST_NAMES = 12  # listed in an error
+if TYPE_CHECKING:
+    from ..simulation import Simulation
 
 
 def add_mechanism(parser: argparse.ArgumentParser) -> None:
@@ -75,14 +76,20 @@ def read_pairs(words: Sequence[str], known: Sequence[str], option: str, what: st
     return pairs
 
 
-def check_name(name: str, known: Sequence[str], option: str, what: str) -> str:
+def check_name(name: str, known: Collection[str], option: str, what: str) -> str:
     """The name, if it is known; otherwise an error with the nearest one or with all of them."""
     if name in known:
         return name
-    near = difflib.get_close_matches(name, known, n=1)
-    names = ", ".join(known[:MOST_NAMES]) + (", ..." if len(known) > MOST_NAMES else "")
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {names or 'none'}"
-    raise CutjointError(f"{option}: there is no {what} '{name}'; {hint}")
+    raise CutjointError(f"{option}: there is no {what} '{name}'; {nearest(name, known)}")
+
+
+def output_columns(simulation: Simulation, names: Iterable[str], traced: bool = False) -> dict[str, str]:
+    """What `--output` names: columns and their units; with `traced`, such as have derivatives."""
+    try:
+        chosen = simulation.variables().outputs.columns(names, traced)
+    except SimulationError as problem:
+        raise CutjointError(f"--output: {problem}") from None
+    return {column.name: "" if column.unit == "1" else column.unit for column in chosen}
 
 
 def table(rows: Iterable[Sequence[Any]], header: Sequence[str] = (), indent: str = "  ") -> str:

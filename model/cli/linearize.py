@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..describe.reader import load
 from ..errors import CutjointError
 from ..files import check_writable, picture_format
-from ..linear.linearize import speed_names
 from ..linear.model import LinearModel, model_format
+from ..loading import load
 from ..run.assembly import consistent_speeds
 from ..run.equilibrium import Equilibrium, hold, settle
 from ..simulation import Simulation
@@ -22,13 +21,12 @@ from .common import (
     add_gravity,
     add_mechanism,
     add_torque,
-    check_name,
+    output_columns,
     read_gravity,
     read_pairs,
     table,
     to_json,
 )
-from .simulate import output_units
 
 HELP = "Matrices A, B, C, D in independent coordinates, exact, with eigenvalues and modes."
 EXAMPLE = """
@@ -73,13 +71,11 @@ def run(args: argparse.Namespace) -> int:
     mechanism = load(args.mechanism)
     simulation = Simulation(mechanism, gravity=read_gravity(args.gravity), compile=False)
     simulation.set_inputs(read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder"))
-    known = list(output_units(simulation)) if args.output else []
-    for name in args.output or ():
-        check_name(name, known, "--output", "output")
+    wanted = args.output and output_columns(simulation, args.output, traced=True)
     if args.at:
         take_pose(simulation, args.at)
     rest = hold(simulation) if args.hold else settle(simulation) if args.settle else None
-    model = simulation.linearize(outputs=args.output, states=args.states)
+    model = simulation.linearize(outputs=wanted, states=args.states)
     if args.json:
         extra: dict[str, Any] = {"at_rest": not motion(simulation)}
         if rest is not None:
@@ -133,7 +129,7 @@ def take_pose(simulation: Simulation, path: str) -> None:
 
 def motion(simulation: Simulation) -> str:
     """What moves most at the present state; empty at rest."""
-    names = speed_names(simulation.engine)
+    names = [speed.name for speed in simulation.variables().speeds.columns()]
     for values, word in ((simulation.state.v, "moves"), (simulation.accelerations()[0], "accelerates")):
         k = int(np.abs(values).argmax()) if values.size else 0
         if values.size and abs(values[k]) > 1e-6:

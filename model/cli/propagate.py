@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from ..describe.mechanism import Mechanism
-from ..describe.reader import load
 from ..describe.writer import save
 from ..design.propagate import Propagation, propagate, stretch
 from ..design.variables import GROUPS
 from ..errors import CutjointError
 from ..files import check_writable
+from ..loading import load
 from .common import add_mechanism, number, read_pairs, table, to_json
 
 HELP = "Change dimensions of a mechanism and close its loops again by moving what is left free."

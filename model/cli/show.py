@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from ..describe.mechanism import Mechanism
-from ..describe.reader import load
 from ..files import check_writable, picture_format
+from ..loading import load
 from ..simulation import Simulation
 from .common import add_mechanism, table, to_json
 
@@ -31,14 +31,15 @@ def run(args: argparse.Namespace) -> int:
     mechanism = load(args.mechanism)
     simulation = Simulation(mechanism, compile=False)
     report = simulation.topology().as_dict()
-    variables = [(v.name, v.size, v.unit, v.about) for v in simulation.variables()]
+    outputs = simulation.variables().outputs
     if args.json:
-        report["outputs"] = [v[0] for v in variables]
+        report["outputs"] = list(outputs.named)
         print(to_json(report))
     else:
         print(describe(mechanism, report))
         if args.outputs:
-            print("\n" + table(variables, ("output", "size", "unit", "")))
+            rows = [(v.name, v.size, ", ".join(dict.fromkeys(v.units)), v.about) for v in outputs]
+            print("\n" + table(rows, ("output", "size", "unit", "")))
     if args.picture:
         from ..show.picture import save_picture
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..describe.mechanism import Mechanism
-from ..describe.reader import load
 from ..errors import CutjointError
 from ..files import check_writable, picture_format
 from ..joints.types import TYPES
+from ..loading import load
 from ..run.trajectory import Trajectory
 from ..simulation import METHODS, Simulation
 from .common import (
@@ -21,8 +21,8 @@ from .common import (
     add_gravity,
     add_mechanism,
     add_torque,
-    check_name,
     number,
+    output_columns,
     read_gravity,
     read_pairs,
     table,
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         metavar="NAME",
-        help="what to record, such as body.platform.position",
+        help="what to record, such as body.platform.position or 'joint.*.velocity'",
     )
     parser.add_argument("--csv", metavar="FILE", help="write the records as a table")
     parser.add_argument("--plot", metavar="FILE", help="plot the records (png, svg or pdf)")
@@ -91,12 +91,9 @@ def run(args: argparse.Namespace) -> int:
     compile = False if args.no_compile else None
     kind, ways = _simulation(args)
     simulation = kind(mechanism, gravity=gravity, compile=compile, stepper=args.stepper, **ways)
-    units = output_units(simulation)
-    wanted = [
-        check_name(n, list(units), "--output", "output") for n in args.output or default_outputs(mechanism)
-    ]
+    units = output_columns(simulation, args.output or default_outputs(mechanism))
     how: dict[str, Any] = {"step": step, "method": args.method, "tolerance": tolerance}
-    how["record"] = list(dict.fromkeys([*wanted, *CHECKS]))
+    how["record"] = [*units, *CHECKS]
     simulation.set_inputs(inputs)
     start = simulation.state
     simulation.run(step, **how)  # builds all it needs, so that the time taken below is that of the run
@@ -123,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         "singularity_distance": float(np.min(trajectory["singularity.distance"])),
     }
     print(to_json(summary) if args.json else describe(summary))
-    columns = {n: trajectory[n] for n in trajectory.names if n in wanted or n.rpartition("[")[0] in wanted}
+    columns = {name: trajectory[name] for name in units}
     if args.csv:
         values = np.column_stack(list(columns.values()))
         Trajectory(trajectory.time, tuple(columns), values).write_csv(args.csv)
@@ -170,20 +167,6 @@ def describe(summary: dict[str, Any]) -> str:
             ("singularity", f"smallest singular value {s['singularity_distance']:.3g} at the nearest"),
         ]
     return f"{s['mechanism']}: {s['time']:g} s in {how}, in {where}\n{table(rows)}"
-
-
-def output_units(simulation: Simulation) -> dict[str, str]:
-    """Every name that can be recorded, whole vectors and components, with its unit."""
-    units: dict[str, str] = {"singularity.distance": ""}
-    for variable in simulation.variables():
-        unit = "" if variable.unit == "1" else variable.unit
-        units[variable.name] = unit
-        if variable.size > 1:
-            units.update({f"{variable.name}[{k + 1}]": unit for k in range(variable.size)})
-    for name, source in simulation.mechanism.outputs.items():
-        same = {name + n.removeprefix(source): u for n, u in units.items() if n.split("[")[0] == source}
-        units.update(same or {name: units.get(source, "")})
-    return units
 
 
 def default_outputs(mechanism: Mechanism) -> list[str]:

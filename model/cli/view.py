@@ -6,8 +6,8 @@ import argparse
 import socket
 import sys
 
-from ..describe.reader import load
 from ..errors import CutjointError
+from ..loading import load
 from ..signals import stop_on_signal
 from ..simulation import Simulation
 from .common import add_gravity, add_mechanism, add_torque, number, read_gravity, read_pairs

@@ -6,7 +6,6 @@ one sentence. It serves descriptions from files and those built in Python alike.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +16,6 @@ from .field_kinds import Group, name
 from .fields import Around, fields_of
 from .flaws import Flaw
 from .mechanism import GROUND, Mechanism
-
-_OUTPUT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,3}(\[[1-9]\d*(,[1-9]\d*)?\])?", re.ASCII)
 
 
 def check(mechanism: Mechanism) -> Mechanism:
@@ -39,9 +36,6 @@ def check(mechanism: Mechanism) -> Mechanism:
     _connected(checked)
     _one_motor_each(checked)
     _inputs_differ(checked)
-    for key, path in checked.outputs.items():
-        if not _OUTPUT.fullmatch(path):
-            raise Flaw(("outputs", key), f"'{path}' is no output; write it like body.arm.position[3]")
     _parameters(checked)
     return checked
 

@@ -15,6 +15,7 @@ from ..errors import DescriptionError
 from .units import kind
 
 Place = tuple[str, ...]
+MOST_NAMES = 20  # listed in a message
 
 
 class Flaw(DescriptionError):
@@ -35,15 +36,17 @@ def singular(group: str) -> str:
     return group[:-3] + "y" if group.endswith("ies") else group.removesuffix("s")
 
 
-def nearest(name: Any, known: Iterable[str]) -> str:
-    """A hint for a name that is not known: the nearest one, or all there are."""
+def nearest(name: Any, known: Iterable[str], where: str = "") -> str:
+    """A hint for a name that is not known: the nearest one, or all there are, or `where` to find so many."""
     names = list(known)
     near = difflib.get_close_matches(str(name), names, n=1)
     if near:
         return f"did you mean '{near[0]}'?"
     if not names:
         return "there is none"
-    return f"known: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
+    if where and len(names) > MOST_NAMES:
+        return where
+    return f"known: {', '.join(names[:MOST_NAMES])}{', ...' if len(names) > MOST_NAMES else ''}"
 
 
 def field_name(place: Place) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from ... import examples
 from ..errors import DescriptionError
-from .check import check
 from .entries import Entries
 from .field_kinds import Group
 from .fields import NEEDED, Around, defaults_of, fields_of
@@ -24,6 +24,8 @@ from .located import built, text_of
 from .mechanism import GROUND, ORIGIN, Mechanism
 from .read_item import FORMS, Reading
 from .yaml_text import parse
+
+Check = Callable[[Mechanism], Mechanism]
 
 
 def list_examples() -> dict[str, str]:
@@ -40,22 +42,22 @@ def _example(name: str) -> str:
     return resources.files(examples).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def load(source: str | os.PathLike[str]) -> Mechanism:
+def load(source: str | os.PathLike[str], check: Check) -> Mechanism:
     """The mechanism of that name among the shipped examples, or in the file of that path."""
     text = os.fspath(source)
     if not isinstance(source, Path) and text in _example_names():
-        return read(_example(text), f"{text}.yaml")
+        return read(_example(text), f"{text}.yaml", check)
     path = Path(text)
     if not path.exists():
         hint = nearest(path.stem, _example_names()).replace("known:", "the examples are")
         raise DescriptionError(f"there is no example or file '{text}'; {hint}")
     if path.is_dir():
         raise DescriptionError(f"'{text}' is a folder; give the path of a description file in it")
-    return read(text_of(path), text)
+    return read(text_of(path), text, check)
 
 
-def read(text: str, file: str = "description") -> Mechanism:
-    """The mechanism described in `text`; messages name `file` and the line."""
+def read(text: str, file: str, check: Check) -> Mechanism:
+    """The mechanism described in `text`, if `check` lets it pass; messages name `file` and the line."""
     return built(text, file, lambda values: check(_mechanism(values, file)))
 
 

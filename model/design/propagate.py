@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..describe.mechanism import Mechanism
-from ..describe.reader import load
 from ..errors import CutjointError
+from ..loading import load
 from .gaps import NotAbsorbed, gaps, not_absorbed, opening
 from .least_step import close
 from .variables import Design, as_names

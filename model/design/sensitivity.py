@@ -23,17 +23,16 @@ from scipy.linalg import qr
 
 from ..describe import parameters
 from ..describe.check import check
-from ..describe.flaws import nearest
 from ..describe.mechanism import Mechanism
 from ..equations.kinematics import motion, position_rates
 from ..equations.loops import jacobian, loops, residual
-from ..equations.outputs import Variable, outputs
+from ..equations.outputs import outputs
 from ..equations.terms import Equations, equations
 from ..errors import SimulationError
-from ..joints.types import TYPES
 from ..manifold import rank as mobility
 from ..manifold.step import runge_kutta
 from ..simulation import Simulation
+from ..variables import positions, variables
 
 FOLLOWS = 1e-7  # part of a parameter's effect on the loops that may be left unexplained
 
@@ -52,11 +51,8 @@ class Sensitivity:
 
     def of(self, output: str, parameter: str) -> np.ndarray | float:
         """The part that belongs to an output and a parameter, by name with or without `[k]`."""
-        rows = [k for k, name in enumerate(self.outputs) if _belongs(name, output)]
-        columns = [k for k, name in enumerate(self.parameters) if _belongs(name, parameter)]
-        if not rows or not columns:
-            missing, known = (output, self.outputs) if not rows else (parameter, self.parameters)
-            raise SimulationError(f"there is no sensitivity of '{missing}'; {nearest(missing, known)}")
+        rows = positions(self.outputs, output, "row")
+        columns = positions(self.parameters, parameter, "column")
         part = self.matrix[np.ix_(rows, columns)]
         return float(part[0, 0]) if part.size == 1 else part
 
@@ -153,16 +149,16 @@ class Tracer:
         mechanism = check(replace(described, parameters=marked))
         eq = self.eq = equations(mechanism)
         self.p = parameters.default_vector(mechanism)
+        table = self.table = variables(mechanism, eq.tree)
         self.columns = tuple(
-            name
-            for given, item in zip(paths, eq.parameters, strict=True)
-            for name in _components(given, item.slice)
+            column.name
+            for given, item in zip(paths, table.parameters, strict=True)
+            for column in replace(item, name=given).components()
         )
-        function, variables = outputs(eq)
-        column = function(eq.q, eq.v, eq.u, eq.p)
-        picked = [pair for name in wanted for pair in _rows(described, variables, name)]
-        self.rows = tuple(name for name, _ in picked)
-        y = column[[index for _, index in picked]]
+        chosen = table.outputs.columns(wanted, traced=True)
+        self.rows = tuple(row.name for row in chosen)
+        column = outputs(eq, table.layout)(eq.q, eq.v, eq.u, eq.p)
+        y = column[[row.where.start for row in chosen]]
         self.read = ca.Function("read", [eq.q, eq.v, eq.u, eq.p], [y])
         self.directional = _directional(eq, y)
         self._loops, self._drift, self._rates = _loop_slopes(eq)
@@ -207,7 +203,7 @@ class Tracer:
         K = np.linalg.svd(G)[2][mobility.rank(G) :].T if G.size else np.eye(tree.nv)
         free = K.shape[1]
         if wanted is not None:
-            held = [k for name in wanted for k in self._speeds(name)]
+            held = [int(k) for k in self.table.speeds.rows(wanted)]
             if len(held) != free or np.linalg.svd(K[held], compute_uv=False).min(initial=1.0) < 1e-6:
                 raise SimulationError(
                     f"hold {free} independent coordinates of '{self.eq.mechanism.name}', not "
@@ -219,23 +215,9 @@ class Tracer:
             return motors
         return sorted(int(k) for k in qr(K.T, pivoting=True, mode="economic")[2][:free]) if free else []
 
-    def _speeds(self, name: str) -> list[int]:
-        joint, _, index = name.rstrip("]").partition("[")
-        if joint not in self.eq.tree.v:
-            raise SimulationError(f"'{joint}' is no joint of the tree; {nearest(joint, self.eq.tree.v)}")
-        where = self.eq.tree.v[joint]
-        speeds = list(range(where.start, where.stop))
-        if index and not (index.isdigit() and 1 <= int(index) <= len(speeds)):
-            raise SimulationError(f"joint '{joint}' has the speeds 1 to {len(speeds)}, not [{index}]")
-        return [speeds[int(index) - 1]] if index else speeds
-
     def names(self, held: list[int]) -> tuple[str, ...]:
-        labels = {}
-        for joint, where in self.eq.tree.v.items():
-            count = TYPES[self.eq.mechanism.joint(joint).type].nv
-            for k in range(count):
-                labels[where.start + k] = joint if count == 1 else f"{joint}[{k + 1}]"
-        return tuple(labels[k] for k in held)
+        speeds = self.table.speeds.columns()
+        return tuple(speeds[k].name for k in held)
 
 
 def _directional(eq: Equations, y: Any) -> ca.Function:
@@ -266,32 +248,7 @@ def as_list(names: str | Iterable[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def _belongs(name: str, wanted: str) -> bool:
-    return name == wanted or name.partition("[")[0] == wanted
-
-
 def _path(mechanism: Mechanism, name: str) -> str:
     path = mechanism.parameters.get(name, name)
     parameters.locate(mechanism, path)
     return path
-
-
-def _components(name: str, part: slice) -> list[str]:
-    size = part.stop - part.start
-    return [name] if size == 1 else [f"{name}[{k + 1}]" for k in range(size)]
-
-
-def _rows(mechanism: Mechanism, variables: tuple[Variable, ...], name: str) -> list[tuple[str, int]]:
-    """Names and places of an output's components."""
-    source = mechanism.outputs.get(name, name)
-    whole, _, index = source.rstrip("]").partition("[")
-    found = next((x for x in variables if x.name == whole), None)
-    if found is None:
-        known = [*mechanism.outputs, *(x.name for x in variables)]
-        raise SimulationError(f"'{mechanism.name}' has no output '{name}'; {nearest(name, known)}")
-    if not index:
-        places = list(range(found.where.start, found.where.stop))
-        return list(zip(_components(name, found.where), places, strict=True))
-    if not (index.isdigit() and 1 <= int(index) <= found.size):
-        raise SimulationError(f"output '{whole}' has the components 1 to {found.size}, not [{index}]")
-    return [(name, found.where.start + int(index) - 1)]

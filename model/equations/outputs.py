@@ -1,22 +1,16 @@
-"""Everything that can be read from a mechanism, under one list of structured names.
+"""Everything that can be read from a mechanism, computed; names, units and order are those of `variables.py`.
 
-`joint.<name>.position|velocity|acceleration`, `body.<name>.position|orientation|velocity|
-angular_velocity|acceleration|angular_acceleration`, `reaction.<name>.force|moment`, `input.<name>`,
-`loop.residual`, `energy` and its parts. Vectors are in world axes unless said otherwise. A
-reaction is all that the parent exerts on the child through the joint, motor and springs
-included, at the joint's origin on the child.
+Vectors are in world axes unless said otherwise. A reaction is all that the parent exerts on the child
+through the joint, motor and springs included, at the joint's origin on the child.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
-from ..errors import SimulationError
 from ..joints.types import TYPES
 from .dynamics import armature, joint_wrenches
 from .forces import cut_coordinates, cut_wrenches, push
@@ -26,63 +20,42 @@ from .solve import accelerations, constrained
 from .spatial import product, rotation, times, vector
 from .terms import Equations, terms
 
-
-@dataclass(frozen=True)
-class Variable:
-    """One output: its structured name, where it stands in the output vector, unit, meaning."""
-
-    name: str
-    where: slice
-    unit: str
-    about: str
-
-    @property
-    def size(self) -> int:
-        return self.where.stop - self.where.start
+Readings = dict[str, Any]
 
 
-def outputs(eq: Equations) -> tuple[ca.Function, tuple[Variable, ...]]:
-    """(q, v, u, p) → all outputs in one column, and what stands where."""
+def outputs(eq: Equations, layout: Mapping[str, int]) -> ca.Function:
+    """(q, v, u, p) → all outputs in one column, laid out as names and sizes of `layout` say."""
+    found = readings(eq)
+    sizes = {name: value.numel() for name, value in found.items()}
+    assert list(sizes.items()) == list(layout.items()), "the table of variables is not what is computed"
+    column = ca.densify(ca.vertcat(*found.values()))
+    return ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [column], ["q", "v", "u", "p"], ["y"])
+
+
+def readings(eq: Equations) -> Readings:
+    """Every output by its structured name."""
     t = terms(eq)
     dv, lam = accelerations(constrained(t.M, t.G), t.right, t.gamma)
     move = motion(eq.model, eq.q, eq.v, dv)
-    entries: list[tuple[str, Any, str, str]] = []
-    entries += _joints(eq, t.closed, dv)
-    entries += _bodies(eq.model, move, quaternions(eq.model, eq.q))
-    entries += _reactions(eq, move, t.closed, t.applied, lam)
-    for k, name in enumerate(eq.mechanism.inputs()):
-        entries.append((f"input.{name}", eq.u[k], _input_unit(eq, name), f"input of {name}"))
+    result = _joints(eq, t.closed, dv)
+    result |= _bodies(eq.model, move, quaternions(eq.model, eq.q))
+    result |= _reactions(eq, move, t.closed, t.applied, lam)
+    result |= {f"input.{name}": eq.u[k] for k, name in enumerate(eq.mechanism.inputs())}
     kinetic, potential = energies(eq, move, t.applied.potential)
     g = residual(eq.model, t.closed)
-    largest = ca.mmax(ca.fabs(g)) if g.numel() else ca.SX(0)
-    entries += [
-        ("loop.residual", largest, "1", "largest entry of the loop residual g(q), metres or radians"),
-        ("energy", kinetic + potential, "J", "kinetic and potential energy"),
-        ("energy_kinetic", kinetic, "J", "kinetic energy"),
-        ("energy_potential", potential, "J", "energy of height, springs and stops"),
-        ("power_supplied", t.applied.supplied, "W", "power of motors, cylinders and loads"),
-        ("power_dissipated", t.applied.dissipated, "W", "power lost in dampers and friction"),
-    ]
-    variables, at = [], 0
-    for name, value, unit, about in entries:
-        size = value.numel()
-        variables.append(Variable(name, slice(at, at + size), unit, about))
-        at += size
-    column = ca.densify(ca.vertcat(*(value for _, value, _, _ in entries)))
-    names = ["q", "v", "u", "p"], ["y"]
-    return ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [column], *names), tuple(variables)
+    return result | {
+        "loop.residual": ca.mmax(ca.fabs(g)) if g.numel() else ca.SX(0),
+        "energy": kinetic + potential,
+        "energy_kinetic": kinetic,
+        "energy_potential": potential,
+        "power_supplied": t.applied.supplied,
+        "power_dissipated": t.applied.dissipated,
+    }
 
 
-def _input_unit(eq: Equations, name: str) -> str:
-    for motor in eq.mechanism.motors:
-        if motor.name == name:
-            return "N.m" if "R" in TYPES[eq.mechanism.joint(motor.joint).type].moves[0] else "N"  # type: ignore[index]
-    return "N"
-
-
-def _joints(eq: Equations, closed: list[Loop], dv: Any) -> list[tuple[str, Any, str, str]]:
+def _joints(eq: Equations, closed: list[Loop], dv: Any) -> Readings:
     """Coordinates, speeds and accelerations of all joints, tree and cut, as the user drew them."""
-    result = []
+    result: Readings = {}
     found = {loop.joint.name: loop for loop in closed}
     dq = position_rates(eq.model, eq.q, eq.v)
     for joint in eq.mechanism.joints:
@@ -103,25 +76,16 @@ def _joints(eq: Equations, closed: list[Loop], dv: Any) -> list[tuple[str, Any, 
             acceleration = ca.jtimes(velocity, eq.q, dq) + ca.jtimes(velocity, eq.v, dv)
         else:
             continue  # a free joint in a loop says nothing
-        about = f"{joint.type} joint {joint.name}"
-        units = kind.position_units
-        unit = units[0] if len(set(units)) == 1 else "1"
-        rate = kind.speed_units[0] if len(set(kind.speed_units)) == 1 else "1"
-        result += [
-            (f"joint.{joint.name}.position", position, unit, f"coordinates of {about}"),
-            (f"joint.{joint.name}.velocity", velocity, rate, f"speeds of {about}"),
-            (
-                f"joint.{joint.name}.acceleration",
-                acceleration,
-                "1" if rate == "1" else rate + "2",
-                f"accelerations of {about}",
-            ),
-        ]
+        result |= {
+            f"joint.{joint.name}.position": position,
+            f"joint.{joint.name}.velocity": velocity,
+            f"joint.{joint.name}.acceleration": acceleration,
+        }
     return result
 
 
-def _bodies(model: Model, move: Motion, turns: list[Any]) -> list[tuple[str, Any, str, str]]:
-    result = []
+def _bodies(model: Model, move: Motion, turns: list[Any]) -> Readings:
+    result: Readings = {}
     for body in model.mechanism.bodies:
         link, local = model.tree.holder[body.name], model.in_link[body.name]
         X, V, dV = move.X[link], move.V[link], move.dV[link]
@@ -129,26 +93,18 @@ def _bodies(model: Model, move: Motion, turns: list[Any]) -> list[tuple[str, Any
         v = V[3:] + ca.cross(w, s)
         dv = dV[3:] + ca.cross(dw, s) + ca.cross(w, v)
         e = product(turns[link], body_quaternion(model, body.name))
-        name, about = f"body.{body.name}", f"of body {body.name}"
-        result += [
-            (f"{name}.position", X.p + X.R @ s, "m", f"origin {about}"),
-            (f"{name}.orientation", e, "1", f"Euler parameters (w, x, y, z) {about}"),
-            (f"{name}.velocity", X.R @ v, "m/s", f"velocity of the origin {about}"),
-            (f"{name}.angular_velocity", X.R @ w, "rad/s", f"angular velocity {about}"),
-            (
-                f"{name}.acceleration",
-                X.R @ dv + vector(model.mechanism.gravity),
-                "m/s2",
-                f"acceleration of the origin {about}",
-            ),
-            (f"{name}.angular_acceleration", X.R @ dw, "rad/s2", f"angular acceleration {about}"),
-        ]
+        result |= {
+            f"body.{body.name}.position": X.p + X.R @ s,
+            f"body.{body.name}.orientation": e,
+            f"body.{body.name}.velocity": X.R @ v,
+            f"body.{body.name}.angular_velocity": X.R @ w,
+            f"body.{body.name}.acceleration": X.R @ dv + vector(model.mechanism.gravity),
+            f"body.{body.name}.angular_acceleration": X.R @ dw,
+        }
     return result
 
 
-def _reactions(
-    eq: Equations, move: Motion, closed: list[Loop], act: Any, lam: Any
-) -> list[tuple[str, Any, str, str]]:
+def _reactions(eq: Equations, move: Motion, closed: list[Loop], act: Any, lam: Any) -> Readings:
     """Reactions of all joints; those of cut joints are −λ on their rows, plus their own forces."""
     model = eq.model
     wrenches, seen = dict(act.wrenches), {}
@@ -176,15 +132,11 @@ def _reactions(
             r = local.p if index < 0 else move.X[index].p + move.X[index].R @ local.p
             force, moment = -force, -(moment + ca.cross(origin - r, force))
         seen[joint.name] = (force, moment)
-    result = []
+    result: Readings = {}
     for joint in eq.mechanism.joints:
         if joint.name in seen:
             force, moment = seen[joint.name]
-            about = f"from {joint.parent} on {joint.child} through {joint.name}"
-            result += [
-                (f"reaction.{joint.name}.force", force, "N", f"force {about}"),
-                (f"reaction.{joint.name}.moment", moment, "N.m", f"moment {about}"),
-            ]
+            result |= {f"reaction.{joint.name}.force": force, f"reaction.{joint.name}.moment": moment}
     return result
 
 
@@ -198,13 +150,3 @@ def energies(eq: Equations, move: Motion, springs: Any) -> tuple[Any, Any]:
             kinetic += 0.5 * ca.dot(V, times(inertia, V))
             potential -= ca.dot(gravity, inertia.m * X.p + X.R @ inertia.h)
     return kinetic, potential
-
-
-def pick(values: Mapping[str, Any], source: str) -> float:
-    """A value by structured name, with an optional component such as `[3]`."""
-    if source in values:
-        return values[source]
-    name, _, index = source.rstrip("]").rpartition("[")
-    if name in values and index.isdigit() and 1 <= int(index) <= np.size(values[name]):
-        return float(np.atleast_1d(values[name])[int(index) - 1])
-    raise SimulationError(f"there is no output '{source}'")

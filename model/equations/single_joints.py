@@ -17,7 +17,7 @@ import casadi as ca
 from ..describe.mechanism import GROUND, Joint
 from ..joints.types import MOVES, TYPES
 from .forces import saturated
-from .outputs import outputs
+from .outputs import readings
 from .rod_angles import STILL, BodyMotion, choose, nearest, rod_angles
 from .terms import Equations
 
@@ -69,9 +69,7 @@ def joint_values(eq: Equations) -> ca.Function:
 
     Angles that a turn, or half a turn, leaves open are the ones nearest to `near`.
     """
-    function, variables = outputs(eq)
-    y = function(eq.q, eq.v, eq.u, eq.p)
-    found = {v.name: y[v.where] for v in variables}
+    found = readings(eq)
     plain, rods = movable(eq)
     joints = single_joints(eq)
     near = ca.SX.sym("near", len(joints))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..describe.flaws import Flaw
 from ..describe.mechanism import GROUND, Joint, Mechanism
 from ..errors import DescriptionError
 from ..joints.types import TYPES
@@ -142,14 +143,14 @@ def _grow(mechanism: Mechanism) -> list[str]:
     for joint in mechanism.joints:
         if joint.name not in kept:
             if joint.cut is False:
-                raise DescriptionError(
-                    f"joint '{joint.name}' says cut: false, but every joint of its loop does; let one be cut"
-                )
+                raise _flaw(joint, "cut", "says cut: false, but every joint of its loop does; let one be cut")
             if any(joint.armature):
-                raise DescriptionError(
-                    f"joint '{joint.name}' has an armature and would have to be cut; "
-                    "take the armature off, or cut another joint of its loop"
-                )
+                sentence = "has an armature and would have to be cut; take the armature off, or cut another"
+                raise _flaw(joint, "armature", f"{sentence} joint of its loop")
         elif joint.cut is True:
-            raise DescriptionError(f"joint '{joint.name}' says cut: true, but it is in no loop; remove 'cut'")
+            raise _flaw(joint, "cut", "says cut: true, but it is in no loop; remove 'cut'")
     return kept
+
+
+def _flaw(joint: Joint, field: str, sentence: str) -> Flaw:
+    return Flaw(("joints", joint.name, field), f"joint '{joint.name}' {sentence}", whole=True)

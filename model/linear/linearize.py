@@ -11,12 +11,10 @@ from scipy.linalg import qr
 
 from ..compile.kernel import Kernel
 from ..engine import Engine
-from ..equations.outputs import outputs as traced_outputs
 from ..equations.terms import Equations
 from ..errors import SimulationError
-from ..joints.types import TYPES
-from ..run.integrate import columns
 from ..state import State
+from ..variables import Variable
 from . import exact as written
 from .derivatives_closed import recursive_linear
 from .model import LinearModel
@@ -47,35 +45,32 @@ def linearize(
     at = (state.q, state.v, state.u, state.p)
     A, B = linear_kernel(engine, R)(*at)
     T = tangents(engine, state, R)
-    chosen = list(engine.inputs if inputs is None else inputs)
-    unknown = [name for name in chosen if name not in engine.inputs]
-    if unknown:
-        raise SimulationError(
-            f"there is no input '{unknown[0]}'; inputs: {', '.join(engine.inputs) or 'none'}"
-        )
-    take = [engine.inputs.index(name) for name in chosen]
+    table = engine.variables
+    driven = table.inputs.columns(inputs)
+    take = [column.where.start for column in driven]
     names, units = state_names(engine, R)
-    if outputs is None and not engine.mechanism.outputs:
+    own = [name for name in table.own if table.outputs.find(name).differentiable]
+    if outputs is None and not own:
         C, D = np.eye(len(A)), np.zeros((len(A), len(take)))
         y_names, y_units = names, units
     else:
-        wanted = list(engine.mechanism.outputs if outputs is None else outputs)
-        C, D, y_names, y_units = _output_rows(engine, wanted, T, at)
+        chosen = table.outputs.columns(own if outputs is None else outputs, traced=True)
+        C, D = _output_rows(engine, chosen, T, at)
+        y_names, y_units = [y.name for y in chosen], [y.unit for y in chosen]
         D = D[:, take]
-    where = {v.name: v.unit for v in engine.variables()}
     return LinearModel(
         A,
         B[:, take],
         C,
         D,
         tuple(names),
-        tuple(chosen),
+        tuple(column.name for column in driven),
         tuple(y_names),
         tuple(units),
-        tuple(where[f"input.{name}"] for name in chosen),
+        tuple(column.unit for column in driven),
         tuple(y_units),
         T[: engine.tree.nv],
-        speed_names(engine),
+        tuple(speed.name for speed in table.speeds.columns()),
         state.time,
     )
 
@@ -174,33 +169,21 @@ def _selection(n: int, index: list[int]) -> np.ndarray:
     return R
 
 
-def speed_names(engine: Engine) -> tuple[str, ...]:
-    """One name for every speed: the joint's, with a component where it has several."""
-    result = [""] * engine.tree.nv
-    for joint, where in engine.tree.v.items():
-        for k in range(where.start, where.stop):
-            single = where.stop - where.start == 1
-            result[k] = joint if single else f"{joint}[{k - where.start + 1}]"
-    return tuple(result)
-
-
 def state_names(engine: Engine, R: np.ndarray) -> tuple[list[str], list[str]]:
     """Names and units of the states: positions, then speeds; y1, y2, … where R mixes joints."""
     picks = [np.flatnonzero(row) for row in R]
     if not all(len(pick) == 1 and row[pick[0]] == 1 for pick, row in zip(picks, R, strict=True)):
         names = [f"y{k + 1}" for k in range(len(R))]
         return [*names, *(f"d{name}" for name in names)], ["1"] * len(R) + ["1/s"] * len(R)
-    speeds, units = speed_names(engine), []
-    for joint in engine.tree.v:
-        units += list(TYPES[engine.mechanism.joint(joint).type].speed_units)
-    positions: list[tuple[str, str]] = []
-    rates: list[tuple[str, str]] = []
-    for pick in picks:
-        joint, _, part = speeds[pick[0]].partition("[")
-        index = f"[{part}" if part else ""
-        positions.append((f"joint.{joint}.position{index}", units[pick[0]].removesuffix("/s")))
-        rates.append((f"joint.{joint}.velocity{index}", units[pick[0]]))
-    return [n for n, _ in [*positions, *rates]], [u for _, u in [*positions, *rates]]
+    speeds = engine.variables.speeds.columns()
+    states = []
+    for what in ("position", "velocity"):
+        for pick in picks:
+            speed = speeds[pick[0]]
+            joint, bracket, part = speed.name.partition("[")
+            unit = speed.unit if what == "velocity" else speed.unit.removesuffix("/s")
+            states.append((f"joint.{joint}.{what}{bracket}{part}", unit))
+    return [name for name, _ in states], [unit for _, unit in states]
 
 
 def linear_kernel(engine: Engine, R: np.ndarray) -> Kernel:
@@ -237,26 +220,17 @@ def _kernel(engine: Engine, name: str, R: np.ndarray) -> Any:
     return lambda q, v, u, p: found(q, v, u, p, R)
 
 
-def _output_rows(engine: Engine, wanted: list[str], T: np.ndarray, at: Any) -> Any:
+def _output_rows(engine: Engine, wanted: tuple[Variable, ...], T: np.ndarray, at: Any) -> Any:
     """C and D of chosen outputs, by differentiating their traced expressions along the tangents."""
-    names, index = columns(engine, wanted)
-    if any(name.startswith("singularity.") for name in names):
-        raise SimulationError(
-            "singularity.distance and rank are found by iteration and have no linear model; leave them out"
-        )
+    rows = [column.where.start for column in wanted]
 
     def make(eq: Equations) -> ca.Function:
-        function, _ = traced_outputs(eq)
-        y = function(eq.q, eq.v, eq.u, eq.p)[[int(k) for k in index]]
+        y = engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)[rows]
         slopes = [ca.jacobian(y, eq.q) @ written.tangent_map(eq), ca.jacobian(y, eq.v), ca.jacobian(y, eq.u)]
         out = [ca.densify(x) for x in slopes]
         return ca.Function(
             "output_slopes", [eq.q, eq.v, eq.u, eq.p], out, ["q", "v", "u", "p"], ["Yq", "Yv", "Yu"]
         )
 
-    Yq, Yv, Yu = engine.kernel(f"output_slopes{index.tolist()}", make)(*at)
-    units = {}
-    for variable in engine.variables():
-        for k in range(variable.where.start, variable.where.stop):
-            units[k] = variable.unit
-    return np.hstack([Yq, Yv]) @ T, Yu, names, [units[int(k)] for k in index]
+    Yq, Yv, Yu = engine.kernel(f"output_slopes{rows}", make)(*at)
+    return np.hstack([Yq, Yv]) @ T, Yu

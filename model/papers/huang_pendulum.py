@@ -11,7 +11,7 @@ import numpy as np
 
 from ..cli.common import table
 from ..describe.mechanism import Mechanism
-from ..describe.reader import load
+from ..loading import load
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
 from .methods import MethodSimulation

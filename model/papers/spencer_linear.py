@@ -16,7 +16,6 @@ from scipy.optimize import linear_sum_assignment
 
 from ..cli.common import table
 from ..describe.mechanism import Mechanism
-from ..describe.reader import load
 from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
 from ..equations.kinematics import motion
 from ..equations.terms import Equations, dynamics, terms
@@ -24,6 +23,7 @@ from ..linear.derivatives import newton_euler_slopes
 from ..linear.derivatives_closed import Basis, basis, recursive_linear, weighted_slope
 from ..linear.exact import linear
 from ..linear.linearize import chart, underlying
+from ..loading import load
 from ..run.equilibrium import hold
 from ..simulation import Simulation
 from . import Progress, Study, Verdict

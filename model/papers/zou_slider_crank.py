@@ -10,8 +10,8 @@ import numpy as np
 
 from ..cli.common import table
 from ..describe.mechanism import Mechanism
-from ..describe.reader import load
 from ..design.propagate import Propagation, propagate
+from ..loading import load
 from ..show.picture_change import change_figure
 from . import Progress, Study, Verdict
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy.optimize import brentq
 
-from ..equations.outputs import pick
 from ..errors import SimulationError
 from ..state import LiveState
 
@@ -26,10 +26,17 @@ class Event:
     direction: int = 0
     stop: bool = False
 
-    def value(self, simulation: LiveState) -> float:
-        if isinstance(self.function, str):
-            return float(pick(simulation.outputs(), self.function))
-        return float(self.function(simulation))
+    def watched(self, simulation: LiveState) -> Callable[[Any], float]:
+        """The function, or one that reads the output of that name."""
+        if not isinstance(self.function, str):
+            return self.function
+        output = simulation.engine.variables.outputs.find(self.function)
+        if output.size > 1:
+            raise SimulationError(
+                f"event '{self.name}': name one of the {output.size} components of '{output.name}'"
+            )
+        row = np.array([output.where.start])
+        return lambda s: float(s.read(row)[0])
 
 
 class Watch:
@@ -43,7 +50,8 @@ class Watch:
                 raise SimulationError(
                     f"event '{event.name}' has the direction {event.direction}; it must be -1, 0 or 1"
                 )
-        self.before = [event.value(simulation) for event in self.events]
+        self.functions = [event.watched(simulation) for event in self.events]
+        self.before = [float(f(simulation)) for f in self.functions]
         self.found: list[tuple[str, float]] = []
 
     def look(self, begin: float, end: float, go: Callable[[float], None]) -> float | None:
@@ -53,11 +61,11 @@ class Watch:
         afterwards, or at the event that stops.
         """
         crossed: list[tuple[float, Event]] = []
-        after = [event.value(self.simulation) for event in self.events]
-        for event, a, b in zip(self.events, self.before, after, strict=True):
+        after = [float(f(self.simulation)) for f in self.functions]
+        for event, f, a, b in zip(self.events, self.functions, self.before, after, strict=True):
             rises, falls = a < 0 <= b, a > 0 >= b
             if (rises and event.direction >= 0) or (falls and event.direction <= 0):
-                crossed.append((self._locate(event, begin, end, a, b, go), event))
+                crossed.append((self._locate(f, begin, end, a, b, go), event))
         self.before = after
         for t, event in sorted(crossed, key=lambda pair: pair[0]):
             self.found.append((event.name, t))
@@ -69,7 +77,13 @@ class Watch:
         return None
 
     def _locate(
-        self, event: Event, begin: float, end: float, a: float, b: float, go: Callable[[float], None]
+        self,
+        function: Callable[[Any], float],
+        begin: float,
+        end: float,
+        a: float,
+        b: float,
+        go: Callable[[float], None],
     ) -> float:
         def at(t: float) -> float:
             if t <= begin:
@@ -77,6 +91,6 @@ class Watch:
             if t >= end:
                 return b
             go(t)
-            return event.value(self.simulation)
+            return float(function(self.simulation))
 
         return float(brentq(at, begin, end, xtol=1e-14 + 1e-12 * (end - begin), rtol=1e-14))

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.integrate import DOP853
 
-from ..engine import SINGULARITY, Engine
 from ..errors import SimulationError
 from ..state import LiveState, State
+from ..variables import Variables
 from .events import Event, Watch
 from .trajectory import Trajectory
 
@@ -22,55 +22,27 @@ class Recorder:
 
     def __init__(self, simulation: LiveState, record: Iterable[str] | None):
         self.simulation = simulation
-        self.names, self.index = columns(simulation.engine, record)
-        self.singular = [(k, n) for k, n in enumerate(self.names) if n in SINGULARITY]
+        table = simulation.engine.variables
+        wanted = record if record is not None else [*_moved(table), *table.own, "energy", "loop.residual"]
+        chosen = table.outputs.columns(wanted)
+        self.names = tuple(column.name for column in chosen)
+        self.index = np.array([column.where.start for column in chosen], int)
         self.time: list[float] = []
         self.rows: list[np.ndarray] = []
 
     def add(self) -> None:
-        s = self.simulation
-        row = s.output_vector()[self.index]
-        found = s.engine.singularity(s.q, s.p) if self.singular else {}
-        for k, name in self.singular:
-            row[k] = found[name]
-        self.time.append(s.time)
-        self.rows.append(row)
+        self.time.append(self.simulation.time)
+        self.rows.append(self.simulation.read(self.index))
 
     def trajectory(self, watch: Watch) -> Trajectory:
         values = np.array(self.rows).reshape(len(self.rows), len(self.names))
-        return Trajectory(np.array(self.time), tuple(self.names), values, tuple(watch.found))
+        return Trajectory(np.array(self.time), self.names, values, tuple(watch.found))
 
 
-def columns(engine: Engine, record: Iterable[str] | None) -> tuple[list[str], np.ndarray]:
-    """Scalar column names and their places in the output vector."""
-    places: dict[str, list[tuple[str, int]]] = {}
-    for variable in engine.variables():
-        where = range(variable.where.start, variable.where.stop)
-        if variable.size == 1:
-            places[variable.name] = [(variable.name, where[0])]
-        else:
-            places[variable.name] = [(f"{variable.name}[{k + 1}]", i) for k, i in enumerate(where)]
-            places.update({name: [(name, i)] for name, i in places[variable.name]})
-    places.update({name: [(name, 0)] for name in SINGULARITY})
-    for name, source in engine.mechanism.outputs.items():
-        if source in places:
-            found = places[source]
-            places[name] = [
-                (name if len(found) == 1 else f"{name}[{k + 1}]", i) for k, (_, i) in enumerate(found)
-            ]
-    if record is None:
-        wanted = [n for n in places if n.startswith("joint.") and n.endswith((".position", ".velocity"))]
-        wanted += [*engine.mechanism.outputs, "energy", "loop.residual"]
-    else:
-        wanted = list(record)
-    chosen: list[tuple[str, int]] = []
-    for name in wanted:
-        if name not in places:
-            raise SimulationError(
-                f"'{engine.mechanism.name}' has no output '{name}'; `cutjoint show` lists them"
-            )
-        chosen += places[name]
-    return [name for name, _ in chosen], np.array([i for _, i in chosen], dtype=int)
+def _moved(table: Variables) -> list[str]:
+    """Positions and speeds of all joints."""
+    moves = [n for n in table.outputs.named if n.startswith("joint.")]
+    return [n for n in moves if n.endswith((".position", ".velocity"))]
 
 
 def fixed_step(

@@ -12,12 +12,12 @@ Places = dict[str, tuple[np.ndarray, np.ndarray]]
 
 def body_poses(simulation: LiveState) -> Places:
     """Rotation matrix and origin of every body's frame in the world."""
-    y = simulation.outputs()
+    y, outputs = simulation.output_vector(), simulation.engine.variables.outputs
     result = {"ground": (np.eye(3), np.zeros(3))}
     for body in simulation.mechanism.bodies:
-        w, *xyz = y[f"body.{body.name}.orientation"]
+        w, *xyz = y[outputs.find(f"body.{body.name}.orientation").where]
         R = Rotation.from_quat([*xyz, w]).as_matrix()
-        result[body.name] = (R, y[f"body.{body.name}.position"])
+        result[body.name] = (R, y[outputs.find(f"body.{body.name}.position").where].copy())
     return result
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import SimulationError
 from ..files import write_atomically
+from ..variables import positions
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,8 @@ class Trajectory:
 
     def __getitem__(self, name: str) -> np.ndarray:
         """One column, or all components of a vector output as (n, k)."""
-        if name in self.names:
-            return self.values[:, self.names.index(name)]
-        parts = [k for k, n in enumerate(self.names) if n.rpartition("[")[0] == name]
-        if not parts:
-            raise SimulationError(f"'{name}' was not recorded; recorded: {', '.join(self.names)}")
-        return self.values[:, parts]
+        found = positions(self.names, name, "column")
+        return self.values[:, found[0] if name in self.names else found]
 
     def __len__(self) -> int:
         return len(self.time)

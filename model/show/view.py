@@ -173,12 +173,10 @@ class Viewer:
             control.on_update(self._hand(shown))
 
     def _torque_slider(self, name: str, value: float) -> Any:
-        unit = next(v.unit for v in self.simulation.variables() if v.name == f"input.{name}")
-        mechanism = self.simulation.mechanism
-        limits = {m.name: m.limit for m in mechanism.motors} | {s.name: s.limit for s in mechanism.struts}
-        typical = self.scene.weight * (self.scene.size if unit == "N.m" else 1.0)
-        most = limits[name] if math.isfinite(limits[name]) else _round_up(max(typical / 2, 2 * abs(value)))
-        slider = self.server.gui.add_slider(f"{name} ({unit})", -most, most, most / 200, value)
+        driven = self.simulation.variables().inputs.find(name)
+        typical = self.scene.weight * (self.scene.size if driven.unit == "N.m" else 1.0)
+        most = driven.high if math.isfinite(driven.high) else _round_up(max(typical / 2, 2 * abs(value)))
+        slider = self.server.gui.add_slider(f"{name} ({driven.unit})", -most, most, most / 200, value)
         slider.on_update(self._hand(lambda _: self._drive()))
         return slider
 

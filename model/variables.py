@@ -1,0 +1,294 @@
+"""Every name of a mechanism, once: inputs, outputs, parameters, coordinates, speeds; their units and places.
+
+The table follows from a checked description and its spanning tree; nothing is traced for it.
+`equations/outputs.py` computes the outputs in this order, everybody else looks names up here:
+
+- a whole variable, `body.platform.position`, or a name under `outputs` of the description;
+- one component of it, counted from 1, `body.platform.position[3]`;
+- a pattern, `body.*.position`, where several names may be given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from math import inf, isfinite
+
+import numpy as np
+
+from .describe import parameters
+from .describe.fields import Quantity, fields_of
+from .describe.flaws import Flaw, nearest
+from .describe.mechanism import Mechanism, Motor, Strut
+from .equations.topology import Tree
+from .errors import SimulationError
+from .joints.types import TYPES
+
+_COMPONENT = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
+# First words of names that an FMU has besides those in this table; `time` is FMI's own.
+_OF_FMUS = {"time", "der", "motor", "strut", "parameter", "start", "state", "linear"}
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A number or vector with a name."""
+
+    name: str
+    kind: str  # input, output, parameter, position or speed; an FMU has more
+    where: slice  # its place in the vector of its kind: u, y, p, q or v
+    units: tuple[str, ...] = ()  # one per component, or none if nobody asks
+    about: str = ""
+    differentiable: bool = True  # whether it is traced, so that its derivatives are
+    own: bool = False  # whether the description gave it this name
+    low: float = -inf
+    high: float = inf
+    nominal: float = 1.0
+
+    @property
+    def size(self) -> int:
+        return self.where.stop - self.where.start
+
+    @property
+    def unit(self) -> str:
+        """The unit that all components share, "1" if they share none."""
+        return self.units[0] if len(set(self.units)) == 1 else "1"
+
+    def component(self, k: int) -> Variable:
+        """The k-th component, from 1, as a variable of its own."""
+        at = self.where.start + k - 1
+        return replace(
+            self, name=f"{self.name}[{k}]", where=slice(at, at + 1), units=self.units[k - 1 : k], own=False
+        )
+
+    def components(self) -> tuple[Variable, ...]:
+        """All components as variables; one that is a number is its own."""
+        return (self,) if self.size == 1 else tuple(self.component(k + 1) for k in range(self.size))
+
+
+@dataclass(frozen=True)
+class Table:
+    """All variables of one kind in order, and the one place where their names are looked up."""
+
+    what: str  # as messages call one of them
+    named: Mapping[str, Variable]
+
+    def __iter__(self) -> Iterator[Variable]:
+        return iter(self.named.values())
+
+    def __len__(self) -> int:
+        return len(self.named)
+
+    def find(self, name: str) -> Variable:
+        """A variable, or a component of one, by its exact name."""
+        whole, k = split(name)
+        found = self.named.get(whole)
+        if found is None or (k is not None and not (found.size > 1 and 1 <= k <= found.size)):
+            raise SimulationError(self.unknown(name))
+        return found if k is None else found.component(k)
+
+    def choose(self, names: Iterable[str], traced: bool = False) -> tuple[Variable, ...]:
+        """Variables and components by names and patterns, each once, in the order given.
+
+        With `traced`, only such that have derivatives: others are refused, and passed over by patterns.
+        """
+        found: dict[str, Variable] = {}
+        for name in [names] if isinstance(names, str) else names:
+            whole, k = split(name)
+            if re.search(r"[*?\[]", whole):
+                fit = [v for v in self if fnmatchcase(v.name, whole) and (v.differentiable or not traced)]
+                fit = fit if k is None else [v.component(k) for v in fit if v.size > 1 and 1 <= k <= v.size]
+                if not fit:
+                    raise SimulationError(self.unknown(name))
+            else:
+                fit = [self.find(name)]
+                if traced and not fit[0].differentiable:
+                    raise SimulationError(
+                        f"{self.what} '{name}' is found by iteration and has no derivatives; leave it out"
+                    )
+            found |= {v.name: v for v in fit}
+        return tuple(v for name, v in found.items() if name in self.named or split(name)[0] not in found)
+
+    def columns(self, names: Iterable[str] | None = None, traced: bool = False) -> tuple[Variable, ...]:
+        """The numbers that make up the chosen variables, or all of them, each once."""
+        chosen = tuple(self) if names is None else self.choose(names, traced)
+        return tuple({c.name: c for v in chosen for c in v.components()}.values())
+
+    def rows(self, names: Iterable[str] | None = None) -> np.ndarray:
+        """Places of the chosen numbers in the vector of their kind."""
+        return np.array([column.where.start for column in self.columns(names)], int)
+
+    def unknown(self, name: str) -> str:
+        """One sentence on a name that is not there, with the nearest that is."""
+        whole, k = split(name)
+        if whole in self.named:
+            size = self.named[whole].size
+            has = "is one number" if size == 1 else f"has the components 1 to {size}"
+            return f"there is no {self.what} '{name}'; '{whole}' {has}"
+        known = self.named if k is None else [f"{v.name}[{k}]" for v in self if 1 <= k <= v.size > 1]
+        hint = nearest(name, known or self.named, "'cutjoint show MECHANISM --outputs' lists all")
+        return f"there is no {self.what} '{name}'; {hint}"
+
+
+@dataclass(frozen=True)
+class Variables:
+    """All names of a mechanism. `outputs` lists what the traced code computes, then what needs
+    singular values, then the description's own names for any of these."""
+
+    inputs: Table  # by name of motor or cylinder
+    outputs: Table
+    parameters: Table
+    positions: Table  # by name of the tree's joint
+    speeds: Table
+
+    def __iter__(self) -> Iterator[Variable]:
+        return iter(self.outputs)
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The outputs that the description names."""
+        return tuple(v.name for v in self.outputs if v.own)
+
+    @property
+    def layout(self) -> dict[str, int]:
+        """Names and sizes of what `equations/outputs.py` computes, in order."""
+        return {v.name: v.size for v in self.outputs if v.differentiable and not v.own}
+
+
+def split(name: str) -> tuple[str, int | None]:
+    """A name and the component it ends in, if it does: `joint.ball.position[2]` and 2."""
+    found = _COMPONENT.fullmatch(name)
+    return (found[1], int(found[2])) if found else (name, None)
+
+
+def positions(names: Sequence[str], wanted: str, what: str) -> list[int]:
+    """Where a number, or all components of a vector, stand in a list of columns' names."""
+    found = [k for k, name in enumerate(names) if wanted in (name, split(name)[0])]
+    if not found:
+        raise SimulationError(f"there is no {what} '{wanted}'; {nearest(wanted, names)}")
+    return found
+
+
+def variables(mechanism: Mechanism, tree: Tree) -> Variables:
+    """The names of a checked mechanism; a `Flaw` tells what is wrong with those that it gives itself."""
+    inputs = _inputs(mechanism)
+    outputs = _outputs(mechanism, tree, inputs)
+    return Variables(
+        Table("input", inputs),
+        Table("output", outputs | _own(mechanism, outputs, inputs)),
+        Table("parameter", _parameters(mechanism)),
+        Table("joint of the tree", _of_joints(mechanism, tree.q, "position")),
+        Table("joint of the tree", _of_joints(mechanism, tree.v, "speed")),
+    )
+
+
+def _inputs(mechanism: Mechanism) -> dict[str, Variable]:
+    result: dict[str, Variable] = {}
+    items: list[Motor | Strut] = [*mechanism.motors, *(s for s in mechanism.struts if s.actuated)]
+    for item in items:
+        field = fields_of(type(item))["limit"]
+        assert isinstance(field, Quantity)
+        units = field.units(TYPES[mechanism.joint(item.joint).type] if isinstance(item, Motor) else None)
+        at, limit = len(result), item.limit
+        result[item.name] = Variable(
+            item.name,
+            "input",
+            slice(at, at + 1),
+            units,
+            f"{'torque' if units == ('N.m',) else 'force'} of {item.name}",
+            low=-limit,
+            high=limit,
+            nominal=limit if isfinite(limit) else 1.0,
+        )
+    return result
+
+
+def _outputs(mechanism: Mechanism, tree: Tree, inputs: Mapping[str, Variable]) -> dict[str, Variable]:
+    """Everything that can be read: what the traced code computes, then what needs singular values."""
+    result: dict[str, Variable] = {}
+    at = 0
+    weight = 9.81 * sum(b.mass for b in mechanism.bodies)
+
+    def add(name: str, units: tuple[str, ...], about: str, low: float = -inf, traced: bool = True) -> None:
+        nonlocal at
+        nominal = weight if units[0] in ("N", "N.m", "J", "W") else 1.0
+        where = slice(at, at + len(units))
+        result[name] = Variable(name, "output", where, units, about, traced, low=low, nominal=nominal)
+        at = where.stop
+
+    present = {*tree.q, *(cut.name for cut in tree.cuts)}  # a free joint in a loop says nothing
+    for joint in mechanism.joints:
+        kind, about = TYPES[joint.type], f"{joint.type} joint {joint.name}"
+        if kind.moves and joint.name in present:
+            add(f"joint.{joint.name}.position", kind.position_units, f"coordinates of {about}")
+            add(f"joint.{joint.name}.velocity", kind.speed_units, f"speeds of {about}")
+            rates = tuple(f"{unit}2" for unit in kind.speed_units)  # m/s to m/s2
+            add(f"joint.{joint.name}.acceleration", rates, f"accelerations of {about}")
+    for body in mechanism.bodies:
+        name, about = f"body.{body.name}", f"of body {body.name}"
+        add(f"{name}.position", ("m",) * 3, f"origin {about}")
+        add(f"{name}.orientation", ("1",) * 4, f"Euler parameters (w, x, y, z) {about}")
+        add(f"{name}.velocity", ("m/s",) * 3, f"velocity of the origin {about}")
+        add(f"{name}.angular_velocity", ("rad/s",) * 3, f"angular velocity {about}")
+        add(f"{name}.acceleration", ("m/s2",) * 3, f"acceleration of the origin {about}")
+        add(f"{name}.angular_acceleration", ("rad/s2",) * 3, f"angular acceleration {about}")
+    for joint in mechanism.joints:
+        if joint.name in present:
+            about = f"from {joint.parent} on {joint.child} through {joint.name}"
+            add(f"reaction.{joint.name}.force", ("N",) * 3, f"force {about}")
+            add(f"reaction.{joint.name}.moment", ("N.m",) * 3, f"moment {about}")
+    for item in inputs.values():
+        add(f"input.{item.name}", item.units, f"input of {item.name}")
+    add("loop.residual", ("1",), "largest entry of the loop residual g(q), metres or radians", low=0.0)
+    add("energy", ("J",), "kinetic and potential energy")
+    add("energy_kinetic", ("J",), "kinetic energy", low=0.0)
+    add("energy_potential", ("J",), "energy of height, springs and stops")
+    add("power_supplied", ("W",), "power of motors, cylinders and loads")
+    add("power_dissipated", ("W",), "power lost in dampers and friction")
+    about = "smallest singular value of the loop Jacobian that a regular pose has; 0 at a singularity"
+    add("singularity.distance", ("1",), about, low=0.0, traced=False)
+    add("singularity.rank", ("1",), "rank of the loop Jacobian at the present pose", low=0.0, traced=False)
+    return result
+
+
+def _own(
+    mechanism: Mechanism, outputs: Mapping[str, Variable], inputs: Mapping[str, Variable]
+) -> dict[str, Variable]:
+    """The description's own names for outputs, checked against those there are."""
+    known, result = Table("output", outputs), {}
+    taken = _OF_FMUS | {name.split(".")[0] for name in outputs}
+    for name, source in mechanism.outputs.items():
+        place = ("outputs", name)
+        if name in taken or name in inputs:
+            whose = "an input has that name" if name in inputs else "that name is taken"
+            raise Flaw(place, f"{whose}; choose another, such as 'my_{name}'")
+        try:
+            found = known.find(source)
+        except SimulationError as problem:
+            raise Flaw(place, str(problem)) from None
+        result[name] = replace(found, name=name, about=f"{source}: {found.about}", own=True)
+    return result
+
+
+def _parameters(mechanism: Mechanism) -> dict[str, Variable]:
+    """The numbers that the description marks, where `parameters.symbolic` puts them."""
+    result = {}
+    for entry in parameters.layout(mechanism):
+        lows, highs = zip(*entry.at.bounds, strict=True)
+        about = f"{entry.path} of the description"
+        result[entry.name] = Variable(
+            entry.name, "parameter", entry.slice, entry.at.units, about, low=min(lows), high=max(highs)
+        )
+    return result
+
+
+def _of_joints(mechanism: Mechanism, places: Mapping[str, slice], kind: str) -> dict[str, Variable]:
+    """Coordinates or speeds of the tree's joints, by joint."""
+    result = {}
+    for name, where in places.items():
+        joint = TYPES[mechanism.joint(name).type]
+        units = joint.position_units if kind == "position" else joint.speed_units
+        if units:
+            result[name] = Variable(name, kind, where, units, f"{kind} of joint {name}")
+    return result
