@@ -18,10 +18,11 @@ ifdef AMENT_PREFIX_PATH
 unexport LD_LIBRARY_PATH AMENT_PREFIX_PATH
 endif
 
-.PHONY: help demo test lint docs-tables memcheck clean
+.PHONY: help demo test lint docs-tables bench memcheck clean
 help:
 	@echo "make demo    simulate, linearize and export a platform, run it as FMU and ROS node; see demo/index.html"
 	@echo "make test    run all tests"
+	@echo "make bench   measure speed beside other engines; fails if a target is missed"
 	@echo "make memcheck  run a native FMU under AddressSanitizer and valgrind"
 	@echo "make lint    check style and types only"
 	@echo "make docs-tables  write the tables of docs/describing.md from the definitions of the fields"
@@ -39,6 +40,9 @@ lint: $(VENV)/test.stamp
 
 docs-tables: $(VENV)/test.stamp
 	@$(BIN)/python -m cutjoint.model.describe.manual docs/describing.md
+
+bench: $(VENV)/test.stamp
+	@$(BIN)/cutjoint bench --require
 
 memcheck: $(VENV)/test.stamp
 	@$(BIN)/python tests/fmu_memcheck.py

@@ -14,9 +14,11 @@ from typing import Any
 from ..model.cli.common import Progress, check_name, to_json
 from ..model.compile.kernel import find_compiler
 from ..model.files import check_writable, picture_format, write_atomically
-from . import outside, peers, tasks
+from . import peers, tasks
+from .fmu_step import fmu_step
 from .measure import FULL, QUICK
-from .report import describe, draw, targets
+from .message import message
+from .report import describe, draw, required, targets, unmet
 from .subjects import MECHANISMS, subject
 
 HELP = "Measure cutjoint's speed beside other engines, in one run and as ratios."
@@ -25,7 +27,10 @@ cutjoint bench
 cutjoint bench --quick --mechanism stewart
 cutjoint bench --only dynamics linearization --plot bench.png
 cutjoint bench --json > bench.json
+cutjoint bench --require
+cutjoint bench --only dynamics --require dynamics:stewart:Pinocchio=5
 """
+NOT_MET = 5  # exit code
 TASKS = ("dynamics", "linearization", "step", "fmu", "message", "compile", "chain")
 SECONDS = {"dynamics": 2, "linearization": 4, "step": 2, "fmu": 6, "message": 2, "compile": 4, "chain": 8}
 TOLERANCE = 1e-6  # by which exact engines may differ
@@ -42,6 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"of {', '.join(MECHANISMS)}; both if not given",
     )
+    parser.add_argument(
+        "--require",
+        nargs="*",
+        action="extend",
+        metavar="TASK:MECHANISM:CONTENDER=RATIO",
+        help=f"exit with {NOT_MET} if the contender, as the tables name it, takes less than RATIO times our "
+        "time; without a ratio, if a target is missed",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rounds: seconds, and noisier")
     parser.add_argument("--plot", metavar="FILE", help="draw the results (png, svg or pdf)")
     parser.add_argument("--save", metavar="FILE", help="write the results as JSON beside the tables")
@@ -54,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     names = [
         check_name(n, MECHANISMS, "--mechanism", "mechanism to measure") for n in args.mechanism or MECHANISMS
     ]
+    wanted = [required(text) for text in args.require or ()]
     if args.save:
         check_writable(args.save)
     if args.plot:
@@ -69,7 +83,10 @@ def run(args: argparse.Namespace) -> int:
     for what, path in (("results", args.save), ("plot", args.plot)):
         if path and not args.json:
             print(f"{what}: {path}")
-    return 0
+    missed = unmet(results, wanted) if args.require is not None else []
+    for sentence in missed:
+        print(f"cutjoint: not met: {sentence}", file=sys.stderr)
+    return NOT_MET if missed else 0
 
 
 def bench(
@@ -113,7 +130,7 @@ def bench(
             if task == "compile":
                 results["compile"] += tasks.tracing(measured)
             elif task in ("fmu", "message"):
-                call = outside.fmu_step if task == "fmu" else outside.message
+                call = fmu_step if task == "fmu" else message
                 try:
                     results["speed"] += call(measured, effort, showing(task))
                 except Exception as problem:  # optional: what is not installed or fails is told, not fatal

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
 from ..model.cli.common import table
+from ..model.errors import CutjointError
+from .fmu_step import IN_C, NATIVE, TASK
 from .tasks import COMPILED, VIRTUAL
 
 Results = dict[str, Any]
@@ -58,6 +61,12 @@ def targets(results: Results) -> list[dict[str, Any]]:
                 50,
                 True,
             )
+    promise(
+        "stewart, step in C: of the native FMU at most 1.1 times the engine's",
+        ratio(results, TASK, "stewart", NATIVE, IN_C),
+        1.1,
+        False,
+    )
     costs = [row["per_body"] for row in results.get("chain", [])]
     if costs:
         promise("chain, cost per body: flat within a factor 2", max(costs) / min(costs), 2, False)
@@ -72,6 +81,44 @@ def ratio(results: Results, task: str, mechanism: str, one: str, other: str) -> 
         if row["task"] == task and row["mechanism"] == mechanism
     }
     return best[one] / best[other] if one in best and other in best else None
+
+
+class Required(NamedTuple):
+    """A speed that was asked for on the command line."""
+
+    text: str
+    row: tuple[str, str, str]  # task, mechanism, contender
+    ratio: float
+
+
+def required(text: str) -> Required:
+    """TASK:MECHANISM:CONTENDER=RATIO."""
+    row, _, number = text.rpartition("=")
+    names = row.split(":")
+    try:
+        least = float(number)
+    except ValueError:
+        least = -1.0
+    if len(names) != 3 or not 0 < least < inf:
+        raise CutjointError(f"--require takes TASK:MECHANISM:CONTENDER=RATIO, not '{text}'")
+    return Required(text, (names[0], names[1], names[2]), least)
+
+
+def unmet(results: Results, wanted: list[Required]) -> list[str]:
+    """What is missed of the wanted speeds, or of the targets if none is given, a sentence each."""
+    if not wanted:
+        if not results["targets"]:
+            return ["nothing was measured that has a target"]
+        missed = [t for t in results["targets"] if not t["met"]]
+        return [f"{t['target']}; measured {t['measured']:.2f}" for t in missed]
+    found = {(r["task"], r["mechanism"], r["contender"]): r["ratio"] for r in results["speed"]}
+    sentences = []
+    for one in wanted:
+        if one.row not in found:
+            sentences.append(f"{one.text}; it was not measured")
+        elif found[one.row] < one.ratio:
+            sentences.append(f"{one.text}; measured {found[one.row]:.2f}")
+    return sentences
 
 
 def describe(results: Results) -> str:

@@ -2,8 +2,6 @@
  *
  *   fmu_host check LIBRARY GUID INPUTS OUTPUTS
  *   fmu_host bench LIBRARY GUID INPUTS OUTPUTS STEPS
- *   fmu_host beside LIBRARY GUID INPUTS OUTPUTS ENGINE NUMBERS
- *                   [LIBRARY GUID INPUTS OUTPUTS LIBPYTHON RESOURCES of a pythonfmu FMU]
  *   fmu_host save|resume LIBRARY GUID INPUTS OUTPUTS FILE
  *
  * INPUTS and OUTPUTS are value references with commas. Prints one `key value` per line; exit code 1
@@ -12,7 +10,6 @@
 #include "fmu_host.h"
 #include <dlfcn.h>
 #include <stdarg.h>
-#include <unistd.h>
 
 library fmi;
 int logged;
@@ -75,20 +72,20 @@ static void load(const char* path)
     *(void**)&fmi.size = symbol(so, "fmi2SerializedFMUstateSize");
     *(void**)&fmi.pack = symbol(so, "fmi2SerializeFMUstate");
     *(void**)&fmi.unpack = symbol(so, "fmi2DeSerializeFMUstate");
-    *(void**)&fmi.event = dlsym(so, "fmi2EnterEventMode"); /* pythonfmu's library has no model exchange */
-    *(void**)&fmi.discrete = dlsym(so, "fmi2NewDiscreteStates");
-    *(void**)&fmi.continuous = dlsym(so, "fmi2EnterContinuousTimeMode");
-    *(void**)&fmi.completed = dlsym(so, "fmi2CompletedIntegratorStep");
-    *(void**)&fmi.set_time = dlsym(so, "fmi2SetTime");
-    *(void**)&fmi.set_states = dlsym(so, "fmi2SetContinuousStates");
-    *(void**)&fmi.get_states = dlsym(so, "fmi2GetContinuousStates");
-    *(void**)&fmi.rates = dlsym(so, "fmi2GetDerivatives");
-    *(void**)&fmi.indicators = dlsym(so, "fmi2GetEventIndicators");
+    *(void**)&fmi.event = symbol(so, "fmi2EnterEventMode");
+    *(void**)&fmi.discrete = symbol(so, "fmi2NewDiscreteStates");
+    *(void**)&fmi.continuous = symbol(so, "fmi2EnterContinuousTimeMode");
+    *(void**)&fmi.completed = symbol(so, "fmi2CompletedIntegratorStep");
+    *(void**)&fmi.set_time = symbol(so, "fmi2SetTime");
+    *(void**)&fmi.set_states = symbol(so, "fmi2SetContinuousStates");
+    *(void**)&fmi.get_states = symbol(so, "fmi2GetContinuousStates");
+    *(void**)&fmi.rates = symbol(so, "fmi2GetDerivatives");
+    *(void**)&fmi.indicators = symbol(so, "fmi2GetEventIndicators");
 }
 
 void* start_as(const char* name, int type)
 {
-    void* c = fmi.instantiate(name, type, fmi.guid, fmi.resources, &host, 0, 0);
+    void* c = fmi.instantiate(name, type, fmi.guid, "", &host, 0, 0);
     need(c != NULL, "no instance");
     need(fmi.setup(c, 0, 0, 0, 0, 0) == 0 && fmi.enter(c) == 0, "initialization did not begin");
     double ten[64];
@@ -147,35 +144,18 @@ static void resume(const char* path)
     fmi.release(c);
 }
 
-static void choose(char** word, const char* resources)
-{
-    load(word[0]);
-    fmi.guid = word[1];
-    fmi.resources = resources;
-    fmi.ni = numbers(word[2], fmi.inputs, 64);
-    fmi.no = numbers(word[3], fmi.outputs, 512);
-}
-
 int main(int n, char** word)
 {
     if (n < 6) fail("too few arguments");
     const char* what = word[1];
-    library python = {0};
-    if (n == 14) {
-        need(dlopen(word[12], RTLD_NOW | RTLD_GLOBAL) != NULL, "libpython can't be loaded");
-        choose(word + 8, word[13]);
-        python = fmi;
-    }
-    choose(word + 2, "");
+    load(word[2]);
+    fmi.guid = word[3];
+    fmi.ni = numbers(word[4], fmi.inputs, 64);
+    fmi.no = numbers(word[5], fmi.outputs, 512);
     if (strcmp(what, "check") == 0) check();
     else if (strcmp(what, "save") == 0 && n == 7) save(word[6]);
     else if (strcmp(what, "resume") == 0 && n == 7) resume(word[6]);
     else if (strcmp(what, "bench") == 0 && n == 7) bench(atol(word[6]));
-    else if (strcmp(what, "beside") == 0 && (n == 8 || n == 14)) {
-        load_engine(word[6], word[7]);
-        beside(python);
-    } else fail("unknown arguments");
-    fflush(stdout);
-    if (python.step) _exit(0); /* an interpreter that ends within a host may take it along */
+    else fail("unknown arguments");
     return 0;
 }

@@ -43,7 +43,7 @@ typedef struct {
     int (*get_states)(void*, double*, size_t);
     int (*rates)(void*, double*, size_t);
     int (*indicators)(void*, double*, size_t);
-    const char *guid, *resources;
+    const char* guid;
     unsigned inputs[64], outputs[512];
     size_t ni, no;
 } library;
@@ -65,7 +65,5 @@ void read_all(void* c, double* y);
 
 void check(void);
 void bench(long steps);
-void load_engine(const char* kernel, const char* numbers);
-void beside(library python);
 
 #endif

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from cutjoint.benchmarks import peers
+from cutjoint.benchmarks.fmu_step import IN_C, NATIVE
 from cutjoint.benchmarks.measure import Effort, Timing, side_by_side
 from cutjoint.benchmarks.parts import parts
-from cutjoint.benchmarks.report import describe, targets
+from cutjoint.benchmarks.report import describe, required, targets, unmet
 from cutjoint.benchmarks.subjects import chain, subject
 from cutjoint.model import Simulation
 from cutjoint.model.cli.main import main
+from cutjoint.model.compile.kernel import find_compiler
 
 # Peers whose loops are rigid must agree; MuJoCo's are springs, and give way by this much.
 CLOSE = {
@@ -42,6 +44,8 @@ def test_every_part_is_there(quick: tuple[dict[str, Any], Path]) -> None:
     measured = {(row["task"], row["contender"]) for row in results["speed"]}
     for task in ("dynamics", "linearization", "step"):
         assert (task, "cutjoint, virtual machine") in measured
+    if find_compiler():
+        assert {("FMU step", name) for name in (IN_C, NATIVE, "pythonfmu FMU in C")} <= measured
     for row in results["speed"]:
         assert 0 < row["best"] <= row["median"]
         assert row["noise"] >= 0
@@ -136,6 +140,28 @@ def test_targets_compare_what_was_measured() -> None:
         "stewart, dynamics compiled: at least 6 times faster than Pinocchio": (5.0, False),
         "stewart, linearization: at least 50 times faster than MuJoCo's forward differences": (100.0, True),
     }
+
+
+def test_speeds_can_be_required(capsys: pytest.CaptureFixture[str]) -> None:
+    quick = ["bench", "--quick", "--mechanism", "stewart", "--only", "dynamics"]
+    ours = "dynamics:stewart:cutjoint, virtual machine"
+    assert main([*quick, "--require", f"{ours}=0.01"]) == 0
+    assert main([*quick, "--require", f"{ours}=0.01", f"{ours}=1e9", "step:stewart:MuJoCo=1"]) == 5
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"cutjoint: not met: {ours}=1e9; measured ")
+    assert second == "cutjoint: not met: step:stewart:MuJoCo=1; it was not measured"
+    for wrong in ("dynamics:stewart=5", f"{ours}=fast", f"{ours}=-1", f"{ours}=nan", "5"):
+        assert main([*quick, "--require", wrong]) == 2
+        assert f"--require takes TASK:MECHANISM:CONTENDER=RATIO, not '{wrong}'" in capsys.readouterr().err
+
+
+def test_without_a_ratio_all_targets_are_required() -> None:
+    met = {"target": "fast", "limit": 2, "measured": 3.0, "met": True}
+    results = {"speed": [], "targets": [met, {**met, "target": "faster", "met": False}]}
+    assert unmet(results, []) == ["faster; measured 3.00"]
+    assert unmet({**results, "targets": [met]}, []) == []
+    assert unmet({**results, "targets": []}, []) == ["nothing was measured that has a target"]
+    assert required("a:b:c, d=2").row == ("a", "b", "c, d")
 
 
 def test_a_chain_has_its_bodies_and_one_freedom() -> None:
