@@ -423,6 +423,9 @@ TEXTS = {
     GOOD + "---\n" + GOOD: "bad.yaml, line 23: a second document starts here; put one mechanism in a file",
     BOMB: "bad.yaml, line 1: aliases (*name) repeat too much; write the values out",
     "a: &a [*a]": "bad.yaml, line 1: aliases (*name) repeat too much; write the values out",
+    "a: [" + "1, " * 200_000 + "]": "bad.yaml, line 1: too many values, which no description needs",
+    "a: *b": "bad.yaml, line 1: not YAML: found undefined alias 'b'",
+    "%YAML 1.1\n---\nname: on": "bad.yaml: the field 'bodies' is missing",
     "[" * 50_000: "bad.yaml, line 1: nested more than 20 deep, which no description needs",
     "name: !!python/object/apply:os.system [ls]": "bad.yaml, line 1: the tag "
     "'tag:yaml.org,2002:python/object/apply:os.system' is not used in descriptions; remove it",

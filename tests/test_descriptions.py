@@ -12,7 +12,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-import yaml
 from cutjoint.model import (
     Body,
     CutjointError,
@@ -35,6 +34,7 @@ from cutjoint.model.describe.drawing import orientation
 from cutjoint.model.describe.fields import PER_FREEDOM, fields_of
 from cutjoint.model.describe.units import quantity
 from cutjoint.model.describe.writer import write
+from cutjoint.model.describe.yaml_text import parse
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 
@@ -82,13 +82,15 @@ def test_examples_assemble_and_move_as_they_should(name: str) -> None:
     assert simulation.topology().mobility == MOBILITY[name]
 
 
-DRAWN = [n for n in list_examples() if yaml.safe_load((EXAMPLES / f"{n}.yaml").open()).get("axes") != "body"]
+DRAWN = [
+    n for n in list_examples() if parse((EXAMPLES / f"{n}.yaml").read_text()).values.get("axes") != "body"
+]
 
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_drawn_joints_meet_where_they_are_drawn(name: str) -> None:
     """Both frames of a joint lie at `at`, with z along `axis`, when every body is where it is drawn."""
-    drawing = yaml.safe_load((EXAMPLES / f"{name}.yaml").open())
+    drawing = parse((EXAMPLES / f"{name}.yaml").read_text()).values
     mechanism = load(name)
     origin = {b: np.array(f.get("origin", f["com"]), float) for b, f in drawing["bodies"].items()}
     origin["ground"] = np.zeros(3)

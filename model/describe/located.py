@@ -31,8 +31,9 @@ def built(text: str, file: str, build: Callable[[Any], Built]) -> Built:
     """What `build` makes of the parsed text; messages name the file, and the line where there is one."""
     lines: dict[tuple[str, ...], int] = {}
     try:
-        values, lines = parse(text)
-        return build(values)
+        parsed = parse(text)
+        lines = parsed.lines
+        return build(parsed.values)
     except Flaw as flaw:
         place = flaw.place
         while place and place not in lines:

@@ -1,16 +1,26 @@
-"""YAML as descriptions use it: safe to read, with line numbers, and written the same way.
+"""YAML as descriptions use it: safe to read, with the place of every value, and written the same way.
 
-Plain scalars follow YAML 1.2, since the older rules surprise engineers: `010` is ten and not
-eight, `1:30` is no sexagesimal number, `on` and `no` are words, and `1e-3` is a number.
+Text becomes a graph of nodes by ruamel.yaml's own parser, in Python throughout; this file makes plain
+values of the nodes and never anything else, whatever tags they carry. Plain scalars follow YAML 1.2,
+since the older rules surprise engineers: `010` is ten and not eight, `1:30` is no sexagesimal number,
+`on` and `no` are words, and `1e-3` is a number.
 """
 
 from __future__ import annotations
 
 import re
+from copy import copy
+from io import StringIO
 from math import isinf, isnan
-from typing import Any
+from typing import Any, NamedTuple
 
-import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.events import AliasEvent
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.representer import SafeRepresenter
 
 from ..errors import DescriptionError
 from .flaws import Place
@@ -19,62 +29,60 @@ LARGEST_FILE = 1_000_000  # bytes; a mechanism of a thousand bodies needs half o
 _DEEPEST = 20
 _MOST_VALUES = 200_000
 _TAG = "tag:yaml.org,2002:"
-_RESOLVERS: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-for _name, _pattern, _first in (
-    ("bool", r"true|false", "tf"),
-    ("null", r"~|null|", ["~", "n", ""]),
-    (
-        "float",
-        r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
-        "-+.0123456789",
-    ),
-):
-    for _character in _first:
-        _RESOLVERS.setdefault(_character, []).append((_TAG + _name, re.compile(f"(?:{_pattern})\\Z")))
+_WORDS = ("str", "int", "float", "bool", "null", "merge", "value", "timestamp")
 
 
-class _Loader(yaml.SafeLoader):
-    """Builds the graph of nodes only; it is turned into plain values below, without tags."""
+class Parsed(NamedTuple):
+    """What a text says. A place is the tuple of keys that leads to a value, list indices from "1"."""
 
-    yaml_implicit_resolvers = _RESOLVERS
-    depth = 0
+    values: Any  # dict, list, str, float, bool, None
+    lines: dict[Place, int]
+    nodes: dict[Place, Any]  # where each value stands in the text
+
+
+class _Composer(Composer):
+    """Refuses what is too deep or too long for a description, before it is read to its end.
+
+    An alias gets a node of its own, so that it has its own place in the text.
+    """
+
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader)
+        self.warn_double_anchors = False
+        self.inside = self.count = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        self.depth += 1
-        if self.depth > _DEEPEST:
-            raise DescriptionError(
-                f"line {self.peek_event().start_mark.line + 1}: nested more than {_DEEPEST} deep, "
-                "which no description needs"
-            )
-        node = super().compose_node(parent, index)  # type: ignore[no-untyped-call]
-        self.depth -= 1
+        event = self.parser.peek_event()
+        self.inside, self.count = self.inside + 1, self.count + 1
+        if self.inside > _DEEPEST or self.count > _MOST_VALUES:
+            what = f"nested more than {_DEEPEST} deep" if self.inside > _DEEPEST else "too many values"
+            raise DescriptionError(f"line {event.start_mark.line + 1}: {what}, which no description needs")
+        node = super().compose_node(parent, index)
+        self.inside -= 1
+        if isinstance(event, AliasEvent):
+            node = copy(node)
+            node.start_mark, node.end_mark = event.start_mark, event.end_mark
         return node
 
 
-def parse(text: str) -> tuple[Any, dict[Place, int]]:
-    """The values in `text` (dict, list, str, float, bool, None), and the line of each place.
-
-    A place is the tuple of keys that leads to a value, list indices counted from "1".
-    """
-    loader = None
+def parse(text: str) -> Parsed:
+    """The values in `text`, the line of each, and the nodes they were made of."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _Composer
     try:
-        loader = _Loader(text)  # the reader already refuses control characters here
-        node = loader.get_single_node()
-    except yaml.MarkedYAMLError as error:
+        node = yaml.compose(text)
+    except MarkedYAMLError as error:
         raise DescriptionError(_not_yaml(error)) from None
-    except yaml.reader.ReaderError as error:
+    except ReaderError as error:
         code = ord(error.character) if isinstance(error.character, str) else error.character
         character = f"U+{code:04X} at position {error.position}"
         raise DescriptionError(f"not YAML: the character {character} is not allowed") from None
-    finally:
-        if loader is not None:
-            loader.dispose()  # type: ignore[no-untyped-call]
     if node is None:
         raise DescriptionError("the file is empty; it needs at least 'bodies' and 'joints'")
     return _Values().walk(node)
 
 
-def _not_yaml(error: yaml.MarkedYAMLError) -> str:
+def _not_yaml(error: MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     line = f"line {mark.line + 1}: " if mark else ""
     if error.context and "expected a single document" in error.context:
@@ -87,34 +95,31 @@ class _Values:
 
     def __init__(self) -> None:
         self.lines: dict[Place, int] = {}
-        self.count = 0
+        self.nodes: dict[Place, Any] = {}
 
-    def walk(self, node: Any) -> tuple[Any, dict[Place, int]]:
-        return self.value(node, ()), self.lines
+    def walk(self, node: Any) -> Parsed:
+        return Parsed(self.value(node, ()), self.lines, self.nodes)
 
     def value(self, node: Any, place: Place) -> Any:
         line = node.start_mark.line + 1
         self.lines.setdefault(place, line)
-        self.count += 1
-        if self.count > _MOST_VALUES or len(place) > _DEEPEST:
+        self.nodes[place] = node
+        if len(self.nodes) > _MOST_VALUES or len(place) > _DEEPEST:
             raise DescriptionError(f"line {line}: aliases (*name) repeat too much; write the values out")
         tag = str(node.tag).removeprefix(_TAG)
-        if isinstance(node, yaml.MappingNode) and tag == "map":
+        if isinstance(node, MappingNode) and tag == "map":
             return self.mapping(node, place)
-        if isinstance(node, yaml.SequenceNode) and tag == "seq":
+        if isinstance(node, SequenceNode) and tag == "seq":
             return [self.value(item, (*place, str(k + 1))) for k, item in enumerate(node.value)]
-        if isinstance(node, yaml.ScalarNode) and tag in _SCALARS:
-            try:
-                return _SCALARS[tag](node.value)
-            except ValueError:
-                raise DescriptionError(f"line {line}: '{node.value}' does not fit its tag !!{tag}") from None
+        if isinstance(node, ScalarNode) and tag in _WORDS:
+            return _scalar(tag, node.value)
         raise DescriptionError(f"line {line}: the tag '{node.tag}' is not used in descriptions; remove it")
 
     def mapping(self, node: Any, place: Place) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key, item in node.value:
             line = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode):
+            if not isinstance(key, ScalarNode):
                 raise DescriptionError(f"line {line}: a field's name must be a word, not a list or mapping")
             name = str(key.value)
             if name in result:
@@ -125,53 +130,63 @@ class _Values:
         return result
 
 
+def _scalar(tag: str, text: str) -> Any:
+    """A number, a bool or None if the text is one in YAML 1.2, else the text itself."""
+    if tag == "null":
+        return None
+    if tag == "bool" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if tag in ("int", "float") and "_" not in text:
+        try:
+            return float(re.sub(r"\.(?=[inIN])", "", text))  # .inf and .nan are inf and nan to Python
+        except ValueError:
+            return text
+    return text
+
+
 def _twice(place: Place, name: str) -> str:
     if len(place) == 1:
         return f"two {place[0]} are named '{name}'; rename one"
     return f"the field '{name}' is given twice; remove one"
 
 
-_SCALARS: dict[str, Any] = {
-    "str": str,
-    "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
-    "int": float,
-    "bool": lambda text: text == "true",
-    "null": lambda text: None,
-}
+# -- writing ------------------------------------------------------------------------------------
 
 
-class _Dumper(yaml.SafeDumper):
+class _Representer(SafeRepresenter):
     """Writes every number with the digits that give it back, and lists on one line."""
-
-    yaml_implicit_resolvers = _RESOLVERS
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def number(self, x: float) -> Any:
+        return self.represent_scalar(_TAG + "float", number(x))
 
-def _float(dumper: Any, x: float) -> Any:
-    text = ".nan" if isnan(x) else ("-.inf" if x < 0 else ".inf") if isinf(x) else repr(x).removesuffix(".0")
-    return dumper.represent_scalar(_TAG + "float", text)
+    def text(self, text: str) -> Any:
+        # The block style would turn these rarer line breaks into plain ones.
+        style = '"' if re.search("[\r\x85\u2028\u2029]", text) else "|" if "\n" in text.strip("\n") else None
+        return self.represent_scalar(_TAG + "str", text, style=style)
 
-
-def _text(dumper: Any, text: str) -> Any:
-    # The block style would turn these rarer line breaks into plain ones.
-    style = '"' if re.search("[\r\x85\u2028\u2029]", text) else "|" if "\n" in text.strip("\n") else None
-    return dumper.represent_scalar(_TAG + "str", text, style=style)
-
-
-def _list(dumper: Any, items: list[Any]) -> Any:
-    return dumper.represent_sequence(_TAG + "seq", items, flow_style=True)
+    def items(self, items: list[Any]) -> Any:
+        return self.represent_sequence(_TAG + "seq", items, flow_style=True)
 
 
-_Dumper.add_representer(float, _float)
-_Dumper.add_representer(str, _text)
-_Dumper.add_representer(list, _list)
+_Representer.add_representer(float, _Representer.number)
+_Representer.add_representer(str, _Representer.text)
+_Representer.add_representer(list, _Representer.items)
+
+
+def number(x: float) -> str:
+    """The shortest text that is read as this number."""
+    return ".nan" if isnan(x) else ("-.inf" if x < 0 else ".inf") if isinf(x) else repr(x).removesuffix(".0")
 
 
 def dump(values: dict[str, Any]) -> str:
     """YAML text of plain values (dict, list, str, float, bool), in the order given."""
-    text: str = yaml.dump(
-        values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=150, default_flow_style=False
-    )
-    return text
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Representer = _Representer
+    yaml.default_flow_style, yaml.width, yaml.allow_unicode = False, 150, True
+    yaml.sort_base_mapping_type_on_output = False
+    text = StringIO()
+    yaml.dump(values, text)
+    return text.getvalue()
