@@ -17,6 +17,7 @@ from ..model import Simulation
 from ..model.describe.mechanism import GROUND, Frame
 from ..model.equations.topology import Link
 from ..model.errors import CutjointError
+from ..model.joints.moves import Ball, Slide, Turn
 
 Pose: TypeAlias = tuple[np.ndarray, np.ndarray]  # x ↦ R x + p
 
@@ -154,13 +155,13 @@ def _branch_by_branch(simulation: Simulation) -> list[str]:
 
 
 def _move(link: Link, q: int, v: int) -> Move:
-    if link.move == "Q":
+    if isinstance(link.move, Ball):
         return Move("ball", np.zeros(3), link.reverse, slice(q, q + 4), slice(v, v + 3))
-    if link.move == "Hz":
+    if not isinstance(link.move, Turn | Slide):
         raise CutjointError("screws are not among the joints that all peers have")
     axis = np.zeros(3)
-    axis["xyz".index(link.move[1])] = -1.0 if link.reverse else 1.0
-    kind = "turn" if link.move[0] == "R" else "slide"
+    axis[link.move.axis] = -1.0 if link.reverse else 1.0
+    kind = "slide" if link.move.sliding else "turn"
     return Move(kind, axis, link.reverse, slice(q, q + 1), slice(v, v + 1))
 
 

@@ -111,8 +111,8 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
             joint_of_q[i] = k
         for j in range(tree.v[name].start, tree.v[name].stop):
             joint_of_v[j] = k
-    for link in tree.links:
-        if link.move and link.move != "Q":
+    for move, link in tree.moves:
+        if move.plain:
             q_of_v[link.v.start] = link.q.start
     distance = plan.simulation.variables().outputs.find("singularity.distance").where.start
     counts = [TYPES[cut.type].rows for cut in tree.cuts]

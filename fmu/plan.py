@@ -252,7 +252,7 @@ def _states(plan: Plan) -> None:
         about = "acceleration of the independent coordinate"
         _new(plan, "der(state.speed)", "derivative", (n,), about, depends=everything)
     plan.first["margin"] = plan.slots
-    if n and (plan.rank or any(link.move == "Q" for link in plan.simulation.tree.links)):
+    if n and (plan.rank or any(not move.plain for move, _ in plan.simulation.tree.moves)):
         about = "how far the choice of states is from being changed; an event at zero"
         _new(plan, "state.margin", "margin", about=about, depends=("position",))
 

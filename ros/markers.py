@@ -11,6 +11,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ..model import Simulation
 from ..model.describe.mechanism import GROUND
+from ..model.joints.types import TYPES
 from ..model.robots.write_urdf import COLOURS
 from ..model.show.shapes import points, radius, shapes
 
@@ -40,7 +41,7 @@ class Markers:
         self._lines = [
             (j.parent, np.array(j.on_parent.position, float), j.child, np.array(j.on_child.position, float))
             for j in mechanism.joints
-            if j.type == "distance"
+            if TYPES[j.type].directionless_ends
         ] + [
             (s.body1, np.array(s.point1, float), s.body2, np.array(s.point2, float)) for s in mechanism.struts
         ]

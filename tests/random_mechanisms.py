@@ -106,7 +106,7 @@ class Maker:
     def coordinates(self, kind: str) -> tuple[float, ...]:
         values: list[float] = []
         for move in TYPES[kind].moves or ():
-            values += self.unit_quaternion() if move == "Q" else [float(self.random.uniform(-0.9, 0.9))]
+            values += [float(self.random.uniform(-0.9, 0.9))] if move.plain else self.unit_quaternion()
         return tuple(values)
 
     def joint(self, name: str, kind: str, parent: str, child: str, forces: bool) -> Joint:

@@ -334,9 +334,9 @@ def random_description(seed: int) -> Mechanism:
         if t.nq != t.nv:
             fields |= {"stiffness": (), "rest": ()}
         start = list(vector(t.nq))
-        if "Q" in (t.moves or ()):
-            k = (t.moves or ()).index("Q")  # what is before it has one coordinate each
-            start[k : k + 4] = turn()
+        for move, q, _ in t.parts:
+            if not move.plain:
+                start[q] = turn()
         if t.nq == 1:
             fields["limits"] = some((-rng.random(), some(rng.random(), inf)), (-inf, inf))
         return Joint(

@@ -90,7 +90,7 @@ def _bracket(simulation: Simulation) -> np.ndarray:
     """ω× for the speeds of every ball, zero for all others."""
     result = np.zeros((simulation.tree.nv, simulation.tree.nv))
     for link in simulation.tree.links:
-        if link.move == "Q":
+        if link.move and not link.move.plain:
             x, y, z = simulation.v[link.v]
             result[link.v, link.v] = [[0, -z, y], [z, 0, -x], [-y, x, 0]]
     return result

@@ -77,7 +77,7 @@ class Case:
         """
         rates = v - self.v
         for link in self.tree.links:
-            if link.move == "Q":
+            if link.move and not link.move.plain:
                 turn = -1.0 if link.reverse else 1.0
                 e0, e = (x[link.q] * [1, turn, turn, turn] for x in (self.q, q))
                 p = multiply(e0 * [1, -1, -1, -1], e)

@@ -8,13 +8,30 @@ import numpy as np
 import pytest
 from cutjoint.model import Simulation, list_examples, load
 from cutjoint.model.joints.types import TYPES
-from cutjoint.model.show.picture import MARKERS, draw, save_picture
+from cutjoint.model.show.picture import draw, save_picture
 from cutjoint.model.show.plot import draw_plot, group
 from cutjoint.model.show.sketch import body_points, choose_view, family, joint_frame
 
+LOOKS = {  # marker, filled, with a line between its ends, axes drawn
+    "revolute": ("o", False, False, (2,)),
+    "prismatic": ("s", False, True, (2,)),
+    "cylindrical": ("D", False, True, (2,)),
+    "helical": ("d", False, True, (2,)),
+    "planar": ("h", False, False, (2,)),
+    "universal": ("P", False, False, (2, 0)),
+    "spherical": ("o", True, False, ()),
+    "fixed": ("s", True, False, ()),
+    "distance": ("o", True, True, ()),
+    "revolute-spherical": ("o", False, True, (2,)),
+    "spherical-translational": ("D", True, True, (2,)),
+    "translational-distance": ("s", False, True, (2,)),
+}
 
-def test_every_joint_type_has_a_marker() -> None:
-    assert set(MARKERS) == set(TYPES) - {"free"}
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_a_joint_type_looks_like_what_it_does(name: str) -> None:
+    kind = TYPES[name]
+    assert (kind.marker, kind.filled, kind.stretched, kind.ticks) == LOOKS[name]
 
 
 @pytest.mark.parametrize("name", list_examples())

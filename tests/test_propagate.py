@@ -61,7 +61,7 @@ MECHANISMS += [composite_loop(seed) for seed in range(16)]
 def off_the_loop(design: Design, seed: int) -> np.ndarray:
     q = design.q + 0.1 * np.random.default_rng(seed).normal(size=design.q.size)
     for link in design.tree.links:
-        if link.move == "Q":
+        if link.move and not link.move.plain:
             q[link.q] /= np.linalg.norm(q[link.q])
     return q
 

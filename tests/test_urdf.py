@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation
-from cutjoint.model.equations.single_joints import angle_rates, chain, yaw_pitch_roll
+from cutjoint.model.equations.single_joints import chain
 from cutjoint.model.errors import DescriptionError
+from cutjoint.model.joints.angles import angle_rates, yaw_pitch_roll
 from cutjoint.model.robots.write_urdf import urdf
 from cutjoint.model.run.joint_values import JointValues
 from scipy.spatial.transform import Rotation

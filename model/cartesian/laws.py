@@ -164,15 +164,6 @@ def plus(a: Jet, b: Jet) -> Jet:
     return Jet(*(x + y for x, y in zip(a, b, strict=True)))
 
 
-def turn(axis: int, angle: Jet) -> Jet:
-    """Euler parameters (cos θ/2, n sin θ/2) of a turn about a coordinate axis."""
-    (a,), (w,), (dw,) = angle
-    e = np.zeros((2, 4))
-    e[0, 0], e[0, 1 + axis] = cos(a / 2), sin(a / 2)
-    e[1, 0], e[1, 1 + axis] = -sin(a / 2), cos(a / 2)
-    return Jet(e[0], w / 2 * e[1], dw / 2 * e[1] - (w / 2) ** 2 * e[0])
-
-
 def turned(q: Jet, v: Jet) -> Jet:
     """q ⊗ (0, v) ⊗ q̄ of a unit q."""
     pure = Jet(*(np.concatenate([[0.0], part]) for part in v))

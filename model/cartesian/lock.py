@@ -25,13 +25,13 @@ import casadi as ca
 import numpy as np
 
 from ..describe.mechanism import Frame
-from ..equations.spatial import conjugate, product, rotation
 from ..errors import DescriptionError
+from ..joints.rigid_motion import conjugate, product, rotation
+from ..joints.types import LOCK_ROWS
 from .laws import Jet, Law, constant, unit
 
 Array = np.ndarray
 ROWS = {"x": 0, "y": 1, "z": 2, "i": 4, "j": 5, "k": 6}  # place among the seven
-ALL = "xyzijk"
 # Table 1. The Oldham row slides across x where the others turn about or slide along z.
 TABLE1 = {
     "bolt": "xyzijk",
@@ -51,7 +51,7 @@ TABLE1 = {
 
 def masks() -> list[str]:
     """All 64, from no row to all six."""
-    return ["".join(chosen) for count in range(7) for chosen in combinations(ALL, count)]
+    return ["".join(chosen) for count in range(7) for chosen in combinations(LOCK_ROWS, count)]
 
 
 class Terms(NamedTuple):
@@ -222,18 +222,18 @@ class Lock:
     P: Marker = Marker()
     S: Marker = Marker()
     wanted: Marker | Moved = Marker()
-    mask: str = ALL
+    mask: str = LOCK_ROWS
 
     def __post_init__(self) -> None:
-        if len(set(self.mask)) != len(self.mask) or not set(self.mask) <= set(ALL):
+        if len(set(self.mask)) != len(self.mask) or not set(self.mask) <= set(LOCK_ROWS):
             raise DescriptionError(
-                f"lock '{self.name}': a mask is some of the letters {ALL}, not '{self.mask}'"
+                f"lock '{self.name}': a mask is some of the letters {LOCK_ROWS}, not '{self.mask}'"
             )
 
     @property
     def kept(self) -> list[int]:
         """The rows kept, among the seven."""
-        return [ROWS[c] for c in ALL if c in self.mask]
+        return [ROWS[c] for c in LOCK_ROWS if c in self.mask]
 
     def evaluate(self, t: float, q1: Array, dq1: Array, q2: Array, dq2: Array) -> Terms:
         """C, C_q, C_t, Q_c of the kept rows at a time, as arrays."""

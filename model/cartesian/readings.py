@@ -10,8 +10,8 @@ import casadi as ca
 from ..describe.mechanism import GROUND, Mechanism
 from ..equations.forces import cut_coordinates, cut_wrenches
 from ..equations.loops import Loop
-from ..equations.spatial import rotation
 from ..equations.terms import Equations, Forces
+from ..joints.rigid_motion import rotation
 from ..joints.types import TYPES
 from .lock import local_matrix
 from .rows import Rows
@@ -49,6 +49,7 @@ def joints(eq: Equations, engine: Forces) -> Entries:
 
 def reactions(
     build: Rows,
+    eq: Equations,
     engine: Forces,
     rotors: Mapping[str, Any],
     Cq: Any,
@@ -74,7 +75,7 @@ def reactions(
         if group.name in found:
             loop = found[group.name]
             if group.name in drives:
-                result.append((f"drive.{group.name}", _along_moves(loop, force, moment)))
+                result.append((f"drive.{group.name}", _along_moves(eq, loop, force, moment)))
             own = engine.applied.at_cuts.get(group.name)
             if group.name in rotors:
                 own = rotors[group.name] + (0 if own is None else own)
@@ -85,16 +86,14 @@ def reactions(
     return result
 
 
-def _along_moves(loop: Loop, force: Any, moment: Any) -> Any:
-    """The part of a wrench that works on each coordinate of a driven joint."""
-    e, joint = loop.ends, loop.joint
-    along = {
-        "Rz": ca.dot(e.Ri[:, 2], moment),
-        "Rx": ca.dot(e.Rj[:, 0], moment),
-        "Px": ca.dot(e.Ri[:, 0], force),
-        "Py": ca.dot(e.Ri[:, 1], force),
-        "Pz": ca.dot(e.Ri[:, 2], force),
-        "Hz": ca.dot(e.Ri[:, 2], moment + joint.pitch * force),
-        "Q": e.Rj.T @ moment,
-    }
-    return ca.vertcat(*(along[move] for move in TYPES[joint.type].moves or ()))
+def _along_moves(eq: Equations, loop: Loop, force: Any, moment: Any) -> Any:
+    """The part of a wrench at the child's end that works on each speed: Sᵀ of it behind every move."""
+    (q, _), joint = cut_coordinates(eq.model, loop, eq.q), loop.joint
+    R, r = loop.ends.Ri, loop.ends.ri
+    result = []
+    for move, at, _ in TYPES[joint.type].parts:
+        step = move.pose(q[at], joint)
+        r, R = r + R @ step.p, R @ step.R
+        wrench = ca.vertcat(R.T @ (moment + ca.cross(loop.ends.rj - r, force)), R.T @ force)
+        result.append(move.subspace(joint).T @ wrench)
+    return ca.vertcat(*result)

@@ -13,21 +13,23 @@ leaves u out of J''(u) δq = δA'' u.
 
 from __future__ import annotations
 
+from functools import cache
+from types import SimpleNamespace
 from typing import NamedTuple
 
+import casadi as ca
 import numpy as np
 
-from ..describe.mechanism import GROUND, Frame, Mechanism
-from ..equations.kinematics import ROTATIONS, SLIDES
-from ..equations.topology import Tree, span
-from ..joints.types import TYPES
+from ..describe.mechanism import GROUND, Frame, Joint, Mechanism
+from ..equations.topology import Link, Tree, span
+from ..joints.moves import Move
 from . import euler
 from .constraints import Constraint, Pose, Vector, pose, relative
 
 Array = np.ndarray
 
 
-class Move(NamedTuple):
+class MoveSlopes(NamedTuple):
     """One elementary move: rotation R and slide t with their derivatives by its coordinates."""
 
     q: slice
@@ -46,7 +48,7 @@ class Step(NamedTuple):
     s_out: Array
     A: Array
     d: Array
-    moves: tuple[Move, ...]
+    moves: tuple[MoveSlopes, ...]
 
 
 class Chain:
@@ -124,12 +126,9 @@ class Chain:
 
     def _step(self, name: str) -> Step:
         joint = self.mechanism.joint(name)
-        links = [link for link in self.tree.links if link.joint == name]
-        reverse = links[0].reverse
+        reverse = next(link.reverse for link in self.tree.links if link.joint == name)
         inner, outer = (joint.on_child, joint.on_parent) if reverse else (joint.on_parent, joint.on_child)
-        moves = tuple(
-            _move(x.move, x.q, self.q[x.q], reverse, joint.pitch) for x in links if TYPES[joint.type].moves
-        )
+        moves = tuple(_slopes(m, link, self.q, joint) for m, link in self.tree.moves if link.joint == name)
         return Step(*_frame(inner), *_frame(outer), _turned(moves), _slid(moves), moves)
 
 
@@ -138,41 +137,35 @@ def _frame(frame: Frame) -> tuple[Array, Array]:
     return euler.rotation(e / np.linalg.norm(e)), np.asarray(frame.position, float)
 
 
-def _turned(moves: tuple[Move, ...]) -> Array:
+def _turned(moves: tuple[MoveSlopes, ...]) -> Array:
     A = np.eye(3)
     for move in moves:
         A = A @ move.R
     return A
 
 
-def _slid(moves: tuple[Move, ...]) -> Array:
+def _slid(moves: tuple[MoveSlopes, ...]) -> Array:
     d = np.zeros(3)
     for move in reversed(moves):
         d = move.t + move.R @ d
     return d
 
 
-def _move(kind: str, where: slice, q: Array, reverse: bool, pitch: float) -> Move:
+def _slopes(move: Move, link: Link, q: Array, joint: Joint) -> MoveSlopes:
     """A move of the tree; a reversed joint undoes its moves in opposite order."""
-    sign = -1.0 if reverse else 1.0
-    R, t = np.eye(3), np.zeros(3)
-    dR, dt = np.zeros((len(q), 3, 3)), np.zeros((3, len(q)))
-    if kind == "Q":
-        p = euler.conjugate(q) if reverse else q
-        flip = euler.CONJUGATE if reverse else np.eye(4)
-        K = np.stack([euler.derivative(axis, p) @ flip for axis in np.eye(3)], axis=1)  # (3, axis, 4)
-        return Move(where, euler.rotation(p), t, np.moveaxis(K, -1, 0), dt)
-    if kind in ROTATIONS:
-        axis = np.eye(3)[ROTATIONS[kind]]
-        c, s, n = np.cos(q[0]), sign * np.sin(q[0]), euler.tilde(axis)
-        R = np.eye(3) + s * n + (1 - c) * n @ n
-        dR[0] = sign * R @ n
-        if kind == "Hz":
-            t, dt[:, 0] = sign * pitch * q[0] * axis, sign * pitch * axis
-    elif kind in SLIDES:
-        axis = np.eye(3)[SLIDES[kind]]
-        t, dt[:, 0] = sign * q[0] * axis, sign * axis
-    return Move(where, R, t, dR, dt)
+    fields = [getattr(joint, name) for name in move.fields]
+    e, t, e_q, t_q = (np.array(x) for x in _traced(move, link.reverse)(q[link.q], *fields))
+    K = np.stack([euler.derivative(axis, e.ravel()) @ e_q for axis in np.eye(3)], axis=1)  # (3, axis, nq)
+    return MoveSlopes(link.q, euler.rotation(e.ravel()), t.ravel(), np.moveaxis(K, -1, 0), t_q)
+
+
+@cache
+def _traced(move: Move, reverse: bool) -> ca.Function:
+    """(q, fields) → Euler parameters and slide of a move, and their derivatives by q."""
+    q, fields = ca.SX.sym("q", move.nq), {name: ca.SX.sym(name) for name in move.fields}
+    e, t = move.euler_parameters(q, reverse), move.pose(q, SimpleNamespace(**fields), reverse).p
+    results = [ca.densify(x) for x in (e, t, ca.jacobian(e, q), ca.jacobian(t, q))]
+    return ca.Function("move", [q, *fields.values()], results)
 
 
 def jacobian(constraint: Constraint, chain: Chain) -> tuple[Array, Array]:

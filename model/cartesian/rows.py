@@ -9,11 +9,11 @@ from typing import Any
 import casadi as ca
 
 from ..describe.mechanism import GROUND, Joint
-from ..equations.spatial import rotation
 from ..equations.terms import Forces
 from ..errors import DescriptionError
-from ..joints.types import TYPES
-from .lock import ALL, Lock, Marker, Moved
+from ..joints.rigid_motion import rotation
+from ..joints.types import LOCK_ROWS, TYPES
+from .lock import Lock, Marker, Moved
 from .lock import function as lock_function
 
 
@@ -80,7 +80,7 @@ class Rows:
             if body != GROUND:
                 wide[:, self.at[body]] += columns
         point = q1[:3] + rotation(q1[3:]) @ P[:3, 0]
-        names = [c for c in ALL if c in lock.mask]
+        names = [c for c in LOCK_ROWS if c in lock.mask]
         self._append(lock.name, (lock.body1, lock.body2), point, names, C, wide, Ct, Qc)
 
     def add_engine(self, joint: Joint, engine: Forces, N: Any) -> None:

@@ -26,8 +26,9 @@ from ..equations.kinematics import Model, motion
 from ..equations.loops import Loop, jacobian, loops, velocity_terms
 from ..equations.terms import Equations, Forces
 from ..equations.topology import span
+from ..joints.types import TYPES
 from ..variables import Table, Variable
-from .drives import LOCKED, Laws, driven_lock, joint_lock
+from .drives import Laws, driven_lock, joint_lock
 from .lock import Lock, Marker, Moved, local_matrix
 from .readings import bodies, joints, reactions
 from .rows import Group, Rows
@@ -75,9 +76,9 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
     for joint in mechanism.joints:
         if joint.name in drives:
             build.add_lock(driven_lock(joint, drives[joint.name]))
-        elif joint.type in LOCKED:
+        elif TYPES[joint.type].mask:
             build.add_lock(joint_lock(joint))
-        elif joint.type != "free":
+        elif TYPES[joint.type].locks:
             build.add_engine(joint, engine, N)
     for lock in locks:
         build.add_lock(lock)
@@ -98,7 +99,7 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
     )
     ddq, lam = ca.SX.sym("ddq", q.numel()), ca.SX.sym("lam", C.numel())
     entries = bodies(mechanism, at, q, dq, ddq) + joints(eq, engine)
-    entries += reactions(build, engine, rotors.torques(ddq), Cq, lam, drives)
+    entries += reactions(build, eq, engine, rotors.torques(ddq), Cq, lam, drives)
     variables, place = {}, 0
     for name, value in entries:
         variables[name] = Variable(name, "output", slice(place, place + value.numel()))
@@ -115,7 +116,7 @@ def _engine(eq: Equations) -> Forces:
     """The engine's terms; its tree has no place for the forces of a described free joint, so add them."""
     move = motion(eq.model, eq.q, eq.v)
     closed = loops(eq.model, move)
-    floats = [j for j in eq.mechanism.joints if j.type == "free" and j.cut]
+    floats = [j for j in eq.mechanism.joints if j.cut and not TYPES[j.type].locks]
     ends = closed + [Loop(eq.model, move, joint) for joint in floats]
     act = applied(eq.model, move, ends, eq.q, eq.v, eq.u)
     h = onto_joints(eq.model, joint_wrenches(eq.model, move, act.wrenches))

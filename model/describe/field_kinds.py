@@ -296,10 +296,8 @@ class Coordinates(Quantity):
 
     def check(self, value: Any, place: Place, around: Around) -> Any:
         q = super().check(value, place, around)
-        if q and around.kind is not None and around.kind.ball:
-            e = around.kind.ball[0]
-            return q[: e.start] + unit_length(q[e], place) + q[e.stop :]
-        return q
+        parts = around.kind.parts if q and around.kind is not None else ()
+        return tuple(x for move, at, _ in parts for x in (q[at] if move.plain else unit_length(q[at], place)))
 
 
 @dataclass(frozen=True)

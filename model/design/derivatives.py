@@ -10,18 +10,18 @@ the junction body is kept. `design/variables.py` gets the same by automatic diff
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
-from ..describe.mechanism import GROUND, Frame, Mechanism
+from ..describe.mechanism import GROUND, Frame, Joint, Mechanism
 from ..equations.topology import Tree
-from ..joints.rows import Across, Along, AlongChild, Distance, Screw, SlideDistance, Together
+from ..joints.moves import Move
+from ..joints.rows import Across, Along, AlongChild, Distance, SlideDistance, Thread, Together
 from ..joints.types import TYPES
 from .variables import semi_rotation
-
-ROTATIONS = {"Rx": 0, "Ry": 1, "Rz": 2, "Hz": 2}
-SLIDES = {"Px": 0, "Py": 1, "Pz": 2}
 
 
 class End(NamedTuple):
@@ -184,7 +184,7 @@ def joint_partials(joint: Any, i: End, j: End) -> Partials:
                 parts.append(distance(i, j, joint.length))
             case SlideDistance():
                 parts.append(translational_distance(i, j, joint.length, joint.travel))
-            case Screw():
+            case Thread():
                 parts.append(screw(i, j, joint.pitch))
     return stack(*parts)
 
@@ -209,43 +209,28 @@ def chains(mechanism: Mechanism, tree: Tree, q: np.ndarray) -> Chain:
     chain = Chain({GROUND: np.eye(3)}, {GROUND: np.zeros(3)}, {GROUND: {}})
     for name in dict.fromkeys(link.joint for link in tree.links):
         joint = mechanism.joint(name)
-        links = [link for link in tree.links if link.joint == name]
-        back = links[0].reverse
+        back = next(link.reverse for link in tree.links if link.joint == name)
         near, far = ("on_child", "on_parent") if back else ("on_parent", "on_child")
         inner, outer = (joint.child, joint.parent) if back else (joint.parent, joint.child)
         frame: Frame = getattr(joint, near)
         i = chain.end(inner, frame)
         moved = dict(chain.moved[inner])
-        moved[f"joint.{name}.{near}.position"] = np.vstack([i.A, np.zeros((3, 3))])  # M
+        moved[f"joint.{name}.{near}.position"] = _slid(i.A)  # M
         moved[f"joint.{name}.{near}.orientation"] = _about(i.point, i.A)  # N
         R, x = i.A @ i.C, i.point
         B = []
-        for link in links:
-            sign = -1.0 if back else 1.0
-            value = q[link.q]
-            if link.move == "Q":
-                turn = matrix(value)
-                R = R @ (turn.T if back else turn)
-                B.append((link.v.start, _about(x, R)))  # speeds are ω in the outer axes
-            elif link.move in ROTATIONS:
-                k = ROTATIONS[link.move]
-                axis = sign * R[:, k]
-                pitch = joint.pitch if link.move == "Hz" else 0.0
-                B.append((link.v.start, _about(x, axis[:, None]) + np.r_[pitch * axis, 0, 0, 0][:, None]))
-                if link.move == "Hz":
-                    moved[f"joint.{name}.pitch"] = np.r_[value[0] * axis, 0, 0, 0][:, None]
-                x = x + pitch * value[0] * axis
-                R = R @ _turn(k, sign * value[0])
-            elif link.move in SLIDES:
-                axis = sign * R[:, SLIDES[link.move]]
-                B.append((link.v.start, np.r_[axis, 0, 0, 0][:, None]))
-                x = x + value[0] * axis
+        for move, link in ((move, link) for move, link in tree.moves if link.joint == name):
+            step, S = move.pose(q[link.q], joint, back), _numbers(move.subspace(joint, back))
+            for field in move.fields:
+                moved[f"joint.{name}.{field}"] = _slid(R @ _slope(move, q[link.q], joint, field, back))
+            x, R = x + R @ _numbers(step.p).ravel(), R @ _numbers(step.R)
+            B.append((link.v.start, _about(x, R @ S[:3]) + _slid(R @ S[3:])))
         if B:
             moved[f"q.{name}"] = np.hstack([columns for _, columns in sorted(B, key=lambda pair: pair[0])])
         frame = getattr(joint, far)
         A = chain.A[outer] = R @ matrix(frame.orientation).T
         chain.r[outer] = x - A @ np.asarray(frame.position)
-        moved[f"joint.{name}.{far}.position"] = np.vstack([-A, np.zeros((3, 3))])
+        moved[f"joint.{name}.{far}.position"] = _slid(-A)
         moved[f"joint.{name}.{far}.orientation"] = -_about(x, A)
         chain.moved[outer] = moved
     return chain
@@ -288,11 +273,20 @@ def _about(point: np.ndarray, axes: np.ndarray) -> np.ndarray:
     return np.vstack([tilde(point) @ axes, axes])
 
 
-def _turn(k: int, angle: float) -> np.ndarray:
-    R, c, s = np.eye(3), np.cos(angle), np.sin(angle)
-    i, j = (k + 1) % 3, (k + 2) % 3
-    R[i, i], R[i, j], R[j, i], R[j, j] = c, -s, s, c
-    return R
+def _slid(ways: np.ndarray) -> np.ndarray:
+    """State variation of slides: (a, 0)."""
+    return np.vstack([ways, np.zeros_like(ways)])
+
+
+def _slope(move: Move, q: np.ndarray, joint: Joint, field: str, back: bool) -> np.ndarray:
+    """How much farther a move slides for a field of its joint, such as a screw's pitch, 3 × 1."""
+    x = ca.SX.sym(field)
+    changed: dict[str, Any] = {field: x}
+    return _numbers(ca.jacobian(move.pose(q, replace(joint, **changed), back).p, x))
+
+
+def _numbers(x: Any) -> np.ndarray:
+    return np.array(ca.DM(x))
 
 
 def matrix(e: Any) -> np.ndarray:

@@ -183,8 +183,8 @@ def _bounds(design: Design, bounds: Mapping[str, tuple[float, float]]) -> tuple[
             )
         columns = design.columns(name)
         for block in design.blocks:
-            turns = range(block.columns.start + block.turns.start, block.columns.start + block.turns.stop)
-            if not set(turns).isdisjoint(columns):
+            turns = {block.columns.start + k for k, place in enumerate(block.added) if place is None}
+            if not turns.isdisjoint(columns):
                 raise CutjointError(
                     f"'{block.name}' is a rotation and takes no bounds; lock it or weigh it instead"
                 )
@@ -208,5 +208,5 @@ def _changes(design: Design, old: Any, new: Any, settled: set[int]) -> Iterable[
     for block in design.blocks:
         before, after = design.value(block, *old), design.value(block, *new)
         if np.abs(after - before).max() > 1e-12:
-            unit = "1" if block.turns.stop else ",".join(dict.fromkeys(block.units))
+            unit = "1" if None in block.added else ",".join(dict.fromkeys(block.units))
             yield Change(block.name, unit, before.copy(), after.copy(), block.columns.start in settled)

@@ -46,13 +46,7 @@ class Block:
     columns: slice  # of the Jacobian
     values: slice  # of q for coordinates, of p for dimensions
     units: tuple[str, ...]  # of the columns
-    turns: slice  # those of its columns that are a rotation, composed and not added
-
-    def plain(self, k: int) -> int | None:
-        """Which of the values column k (counted within the block) is added to; None for a rotation."""
-        if k < self.turns.start:
-            return k
-        return None if k < self.turns.stop else k + (self.turns.stop > self.turns.start)
+    added: tuple[int | None, ...]  # the value each column is added to; None for rotations, which compose
 
 
 class Design:
@@ -76,15 +70,18 @@ class Design:
             if v.stop > v.start:
                 kind = TYPES[self.mechanism.joint(name).type]
                 units = tuple(unit.removesuffix("/s") for unit in kind.speed_units)
-                ball = kind.ball[1] if kind.ball else slice(0, 0)
-                yield Block(f"q.{name}", "coordinate", name, v, eq.tree.q[name], units, ball)
+                added: list[int | None] = []
+                for move, q, _ in kind.parts:
+                    added += range(q.start, q.stop) if move.plain else [None] * move.nv
+                yield Block(f"q.{name}", "coordinate", name, v, eq.tree.q[name], units, tuple(added))
         at = eq.tree.nv
         for item in eq.parameters:
             what, joint = item.path.split(".")[-1], item.path.split(".")[1]
-            turns = slice(0, 3 if what == "orientation" else 0)
-            count = turns.stop or item.slice.stop - item.slice.start
-            unit = "rad" if turns.stop else item.at.unit
-            yield Block(item.path, what, joint, slice(at, at + count), item.slice, (unit,) * count, turns)
+            turns = what == "orientation"
+            added = [None] * 3 if turns else [*range(item.slice.stop - item.slice.start)]
+            count, unit = len(added), "rad" if turns else item.at.unit
+            columns = slice(at, at + count)
+            yield Block(item.path, what, joint, columns, item.slice, (unit,) * count, tuple(added))
             at += count
 
     @property
@@ -105,8 +102,7 @@ class Design:
         x = np.zeros(self.width)
         for block in self.blocks:
             values = self.value(block, q, p)
-            for k in range(len(block.units)):
-                place = block.plain(k)
+            for k, place in enumerate(block.added):
                 x[block.columns.start + k] = 0.0 if place is None else values[place]
         return x
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import casadi as ca
 
-from .kinematics import Model, Motion, motion, subspace
-from .spatial import Inertia, ad, ad_dual, add, shift, times, to_child, to_parent, vector
+from ..joints.rigid_motion import vector
+from .kinematics import Model, Motion, motion
+from .spatial import Inertia, ad, ad_dual, add, shift, times, to_child, to_parent
 
 Wrenches = Mapping[int, Any]  # link -> wrench on it from outside, in its frame
 
@@ -47,9 +48,9 @@ def joint_wrenches(model: Model, move: Motion, outside: Wrenches) -> list[Any]:
 def onto_joints(model: Model, F: list[Any], dv: Any = None) -> Any:
     """τ_i = S_iᵀ F_i, and the rotors' share J·v̇ where accelerations are given."""
     tau = ca.SX.zeros(model.tree.nv, 1)
-    for link, Fi in zip(model.tree.links, F, strict=True):
+    for link, S, Fi in zip(model.tree.links, model.subspaces, F, strict=True):
         if link.move:
-            tau[link.v] = subspace(link, model.mechanism.joint(link.joint)).T @ Fi
+            tau[link.v] = S.T @ Fi
     return tau if dv is None else tau + armature(model) * dv
 
 
@@ -70,7 +71,7 @@ def mass_matrix(model: Model, f: Any) -> Any:
         if I is None:
             raise AssertionError("a massless link with nothing behind it")
         if link.move:
-            S = subspace(link, model.mechanism.joint(link.joint))
+            S = model.subspaces[i]
             F = [times(I, ca.densify(S[:, k])) for k in range(S.shape[1])]
             _fill(M, link.v, link.v, S, F)
             for k in range(link.v.start, link.v.stop):
@@ -80,7 +81,7 @@ def mass_matrix(model: Model, f: Any) -> Any:
                 F = [to_parent(f[at], column) for column in F]
                 other = tree.links[j]
                 if other.move:
-                    _fill(M, other.v, link.v, subspace(other, model.mechanism.joint(other.joint)), F)
+                    _fill(M, other.v, link.v, model.subspaces[j], F)
                 at, j = j, other.parent
         if link.parent >= 0:
             shifted = shift(f[i], I)
@@ -105,7 +106,7 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
     rotor = armature(model)
     bare = model.inertias
     I = [_matrix(b) for b in bare]  # noqa: E741
-    S = [subspace(link, model.mechanism.joint(link.joint)) for link in tree.links]
+    S = model.subspaces
     a, b = [], []
     for i, link in enumerate(tree.links):
         a.append(-ad(ca.densify(S[i] @ v[link.v, :]), move.V[i]))

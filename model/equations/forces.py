@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..describe.mechanism import GROUND, Joint
+from ..joints.rigid_motion import conjugate, product, vector
 from ..joints.rows import Ends
 from ..joints.types import TYPES
 from .kinematics import Model, Motion, body_quaternion, quaternions, unit
 from .loops import Loop
-from .spatial import conjugate, product, vector
 
 # Keeps the direction of a strut whose ends meet finite; (1e-12 m)².
 TINY = 1e-24
@@ -160,13 +160,13 @@ def cut_coordinates(model: Model, loop: Loop, q: Any) -> tuple[Any, Any]:
     """Coordinates and speeds of a cut joint, measured from its two ends."""
     joint, e = loop.joint, loop.ends
     kind = TYPES[joint.type]
-    turn = relative_quaternion(model, loop, q) if kind.ball else ca.SX([1, 0, 0, 0])
+    turn = ca.SX([1, 0, 0, 0]) if kind.plain else relative_quaternion(model, loop, q)
     position = kind.measure(e.Ri.T @ e.Rj, e.Ri.T @ (e.rj - e.ri), turn, joint)
     return ca.vertcat(*position, ca.SX(0, 1)), cut_speeds(joint, e)
 
 
 def cut_speeds(joint: Joint, e: Ends) -> Any:
-    """Speeds of a cut joint: the rates of what it measures, and ω in child axes for a ball."""
+    """Speeds of a cut joint: the rates of what it measures, and ω in child axes where that is not plain."""
     kind = TYPES[joint.type]
     R, p = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3)
     measured = ca.vertcat(*kind.measure(R, p, ca.SX([1, 0, 0, 0]), joint), ca.SX(0, 1))
@@ -174,10 +174,8 @@ def cut_speeds(joint: Joint, e: Ends) -> Any:
     rates = ca.jtimes(measured, R, e.Ri.T @ ca.skew(w) @ e.Rj)
     rates += ca.jtimes(measured, p, e.Ri.T @ (e.vj - e.vi - ca.cross(e.wi, d)))
     (rates,) = ca.substitute([rates], [R, p], [e.Ri.T @ e.Rj, e.Ri.T @ d])
-    if not kind.ball:
-        return rates
-    ball = kind.ball[0]
-    return ca.vertcat(rates[: ball.start], e.Rj.T @ w, rates[ball.stop :])
+    # nothing turns behind a ball, so that its axes are the child's
+    return ca.vertcat(*(rates[part.q] if part.move.plain else e.Rj.T @ w for part in kind.parts), ca.SX(0, 1))
 
 
 def relative_quaternion(model: Model, loop: Loop, q: Any) -> Any:

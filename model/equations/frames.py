@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from .spatial import IDENTITY, Pose, compose, inverse, pose, snap
+from ..joints.rigid_motion import IDENTITY, Pose, about_z, compose, inverse, pose, snap
 
 if TYPE_CHECKING:
     from .kinematics import Model
     from .topology import Link
 
-ABOUT_Z = ("Rz", "Pz", "Hz")
 PARALLEL = 1e-9
 
 
@@ -47,11 +46,6 @@ class Trim(NamedTuple):
         return Pose(about_z(self.turn), ca.SX(ca.DM([0, 0, self.slide]))) if any(self) else IDENTITY
 
 
-def about_z(angle: float) -> Any:
-    c, s = np.cos(angle), np.sin(angle)
-    return snap(ca.SX(ca.DM([[c, -s, 0], [s, c, 0], [0, 0, 1]])))
-
-
 def outer_frame(model: Model, link: Link) -> Pose:
     """The joint's frame on the body behind it."""
     joint = model.mechanism.joint(link.joint)
@@ -71,7 +65,7 @@ def trims(model: Model) -> list[Trim]:
 
 def _trim(model: Model, index: int) -> Trim:
     link = model.tree.links[index]
-    if not link.last or link.move not in ABOUT_Z:
+    if not link.last or not _about_z(link):
         return Trim(0.0, 0.0)
     behind, is_axis = _first_behind(model, index)
     if behind is None or not (behind.R.is_constant() and behind.p.is_constant()):
@@ -81,6 +75,10 @@ def _trim(model: Model, index: int) -> Trim:
     if is_axis and np.hypot(*normal) > PARALLEL:
         return Trim(atan2(normal[1], normal[0]), p[2] + z[2] * _foot(p, z))
     return Trim(atan2(p[1], p[0]) if np.hypot(p[0], p[1]) > PARALLEL else 0.0, p[2])
+
+
+def _about_z(link: Link) -> bool:
+    return link.move is not None and link.move.about_z
 
 
 def _foot(p: np.ndarray, z: np.ndarray) -> float:
@@ -97,7 +95,7 @@ def _first_behind(model: Model, index: int) -> tuple[Pose | None, bool]:
     back = inverse(outer_frame(model, link))
     for child in tree.children[index]:
         _, frame = inner_frame(model, tree.links[child])
-        return compose(back, pose(frame)), tree.links[child].move in ABOUT_Z
+        return compose(back, pose(frame)), _about_z(tree.links[child])
     for cut in tree.cuts:
         joint = mechanism.joint(cut.name)
         for end, frame in ((joint.parent, joint.on_parent), (joint.child, joint.on_child)):
@@ -113,7 +111,7 @@ def place(model: Model, index: int) -> Placement:
         return Placement(IDENTITY, trim.turn, trim.slide)
     body, frame = inner_frame(model, link)
     fixed = compose(model.in_link[body], pose(frame))
-    if link.move not in ABOUT_Z or not (fixed.R.is_constant() and fixed.p.is_constant()):
+    if not _about_z(link) or not (fixed.R.is_constant() and fixed.p.is_constant()):
         return Placement(fixed, trim.turn, trim.slide)
     R, p = np.array(ca.DM(fixed.R)), np.array(ca.DM(fixed.p)).ravel()
     # R = Rz(β) Rx(α) Rz(γ): γ joins the move

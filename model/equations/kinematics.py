@@ -7,7 +7,7 @@ The world's own acceleration is set to −g, which is gravity for everything tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,28 +15,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..describe.mechanism import GROUND, Mechanism
-from .frames import Placement, Trim, about_z, inner_frame, outer_frame, place, trims
-from .spatial import (
-    IDENTITY,
-    Inertia,
-    Pose,
-    ad,
-    body_inertia,
-    compose,
-    conjugate,
-    inverse,
-    pose,
-    product,
-    rotation,
-    shift,
-    snap,
-    to_child,
-    vector,
-)
+from ..joints.moves import Move
+from ..joints.rigid_motion import IDENTITY, Pose, compose, conjugate, inverse, pose, product, snap, vector
+from .frames import Placement, Trim, inner_frame, outer_frame, place, trims
+from .spatial import Inertia, ad, body_inertia, shift, to_child
 from .topology import Link, Tree
-
-ROTATIONS = {"Rx": 0, "Ry": 1, "Rz": 2, "Hz": 2}
-SLIDES = {"Px": 0, "Py": 1, "Pz": 2}
 
 
 @dataclass(frozen=True)
@@ -70,6 +53,14 @@ class Model:
         return [place(self, index) for index in range(len(self.tree.links))]
 
     @cached_property
+    def subspaces(self) -> list[Any]:
+        """Motion subspace S of each link, 6 × speeds, constant in the link's frame."""
+        return [
+            link.move.subspace(self.mechanism.joint(link.joint), link.reverse) if link.move else ca.SX(6, 0)
+            for link in self.tree.links
+        ]
+
+    @cached_property
     def inertias(self) -> list[Inertia | None]:
         """Inertia of each link in its frame; None for the massless links within a joint."""
         result: list[Inertia | None] = [None] * len(self.tree.links)
@@ -87,54 +78,6 @@ class Motion(NamedTuple):
     dV: list[Any]  # V̇ at the given accelerations, the world accelerating by −g
 
 
-def move_pose(link: Link, q: Any, joint: Any, turn: float = 0.0, slide: float = 0.0) -> Pose:
-    """The rigid motion of one elementary move by its coordinates, with a constant turn and slide."""
-    if link.move == "Q":
-        return Pose(rotation(conjugate(q) if link.reverse else q), ca.SX.zeros(3, 1))
-    R, p = ca.SX(about_z(turn)), ca.SX(ca.DM([0, 0, slide]))
-    sign = -1 if link.reverse else 1
-    if link.move in ROTATIONS:
-        k = ROTATIONS[link.move]
-        i, j = (k + 1) % 3, (k + 2) % 3
-        c, s = ca.cos(sign * q + turn), ca.sin(sign * q + turn)
-        R[i, i], R[i, j], R[j, i], R[j, j] = c, -s, s, c
-        if link.move == "Hz":
-            p[2] += sign * joint.pitch * q
-    elif link.move in SLIDES:
-        p[SLIDES[link.move]] += sign * q
-    return Pose(R, p)
-
-
-def move_quaternion(link: Link, q: Any) -> Any:
-    """Euler parameters of one elementary move."""
-    if link.move == "Q":
-        return conjugate(q) if link.reverse else q
-    e = ca.SX([1, 0, 0, 0])
-    if link.move in ROTATIONS:
-        sign = -1 if link.reverse else 1
-        e[0], e[1 + ROTATIONS[link.move]] = ca.cos(q / 2), sign * ca.sin(q / 2)
-    return e
-
-
-def subspace(link: Link, joint: Any) -> Any:
-    """Motion subspace S of a link, 6 × speeds, constant in the frame behind the move.
-
-    For a reversed ball the speeds are those of the outer body against the inner one in the
-    outer body's axes, which keeps S constant; `equations/outputs.py` turns them round for the user.
-    """
-    if link.move == "Q":
-        return ca.vertcat(ca.SX.eye(3), ca.SX(3, 3))
-    S = ca.SX(6, 1 if link.move else 0)
-    sign = -1 if link.reverse else 1
-    if link.move in ROTATIONS:
-        S[ROTATIONS[link.move]] = sign
-        if link.move == "Hz":
-            S[5] = sign * joint.pitch
-    elif link.move in SLIDES:
-        S[3 + SLIDES[link.move]] = sign
-    return S
-
-
 def frame_in_link(model: Model, body: str, frame: Any) -> tuple[int, Pose]:
     """The link that carries a frame of a body, and the frame's pose in it."""
     return model.tree.holder[body], compose(model.in_link[body], pose(frame))
@@ -148,12 +91,14 @@ def poses(model: Model, q: Any, delta: Any = None) -> tuple[list[Pose], list[Pos
     """
     f: list[Pose] = []
     X: list[Pose] = []
-    for link, M in zip(model.tree.links, model.placements, strict=True):
-        joint = model.mechanism.joint(link.joint)
-        f.append(compose(M.fixed, move_pose(link, q[link.q], joint, M.turn, M.slide)))
-        if delta is not None and link.move:
-            twist = ca.densify(subspace(link, joint) @ delta[link.v])
-            f[-1] = compose(f[-1], Pose(ca.SX.eye(3) + ca.skew(twist[:3]), twist[3:]))
+    for link, M, S in zip(model.tree.links, model.placements, model.subspaces, strict=True):
+        f.append(M.fixed)
+        if link.move:
+            joint = model.mechanism.joint(link.joint)
+            f[-1] = compose(M.fixed, link.move.pose(q[link.q], joint, link.reverse, M.turn, M.slide))
+            if delta is not None:
+                twist = ca.densify(S @ delta[link.v])
+                f[-1] = compose(f[-1], Pose(ca.SX.eye(3) + ca.skew(twist[:3]), twist[3:]))
         X.append(compose(X[link.parent], f[-1]) if link.parent >= 0 else f[-1])
     return f, X
 
@@ -168,8 +113,7 @@ def motion(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> M
     V: list[Any] = []
     dV: list[Any] = []
     world = ca.vertcat(ca.SX.zeros(3, 1), -vector(model.mechanism.gravity))
-    for link, fi in zip(model.tree.links, f, strict=True):
-        S = subspace(link, model.mechanism.joint(link.joint))
+    for link, fi, S in zip(model.tree.links, f, model.subspaces, strict=True):
         Sv = ca.densify(S @ v[link.v, :])
         root = link.parent < 0
         Vi = Sv if root else to_child(fi, V[link.parent]) + Sv
@@ -185,7 +129,7 @@ def quaternions(model: Model, q: Any) -> list[Any]:
     """Euler parameters of each link over the world, continuous along any motion."""
     result: list[Any] = []
     for link in model.tree.links:
-        e = move_quaternion(link, q[link.q])
+        e = link.move.euler_parameters(q[link.q], link.reverse) if link.move else ca.SX([1, 0, 0, 0])
         if link.first:
             body, frame = inner_frame(model, link)
             e = product(product(body_quaternion(model, body), unit(frame.orientation)), e)
@@ -216,7 +160,7 @@ def columns(model: Model, X: Sequence[Pose], path: Sequence[int]) -> list[tuple[
     result = []
     for i in path:
         link = model.tree.links[i]
-        S = subspace(link, model.mechanism.joint(link.joint))
+        S = model.subspaces[i]
         for k in range(S.shape[1]):
             axis = ca.densify(S[:, k])
             result.append((link.v.start + k, X[i].R @ axis[:3], X[i].R @ axis[3:], X[i].p))
@@ -233,34 +177,28 @@ def body_jacobian(model: Model, f: Sequence[Pose], body: str) -> Any:
         return J
     path = model.tree.path(model.tree.holder[body])
     for i in path:
-        link = model.tree.links[i]
-        joint = model.mechanism.joint(link.joint)
         J = ca.horzcat(*(to_child(f[i], J[:, k]) for k in range(model.tree.nv)))
-        J[:, link.v] = subspace(link, joint)
+        J[:, model.tree.links[i].v] = model.subspaces[i]
     frame = model.in_link[body]
     return ca.horzcat(*(to_child(frame, J[:, k]) for k in range(model.tree.nv)))
 
 
 def position_rates(model: Model, q: Any, v: Any) -> Any:
-    """q̇ = N(q) v: the same as v but for balls, where ė = ½ e ⊗ (0, ω) in the outer body's axes."""
-    rates = []
-    for link in model.tree.links:
-        if link.move == "Q":
-            e, w = q[link.q], v[link.v]
-            if link.reverse:
-                # e belongs to the user's direction; the moving frame's own parameters are ē
-                rates.append((link.q.start, conjugate(0.5 * product(conjugate(e), ca.vertcat(0, w)))))
-            else:
-                rates.append((link.q.start, 0.5 * product(e, ca.vertcat(0, w))))
-        elif link.move:
-            rates.append((link.q.start, v[link.v]))
-    return ca.vertcat(*(r for _, r in sorted(rates, key=lambda pair: pair[0])))
+    """q̇ = N(q) v."""
+    return _gathered(model, "q", lambda move, at: move.rates(q[at.q], v[at.v], at.reverse))
 
 
 def normalized(model: Model, q: Any) -> Any:
     """The same coordinates with Euler parameters of length one."""
-    q = ca.SX(q)
-    for link in model.tree.links:
-        if link.move == "Q":
-            q[link.q] = q[link.q] / ca.norm_2(q[link.q])
-    return q
+    return _gathered(model, "q", lambda move, at: move.normalized(q[at.q]))
+
+
+def user_speeds(model: Model, q: Any, v: Any) -> Any:
+    """Speeds, and accelerations as further columns, of every joint's child against its parent."""
+    return _gathered(model, "v", lambda move, at: move.user_speed(q[at.q], v[at.v, :], at.reverse))
+
+
+def _gathered(model: Model, by: str, part: Callable[[Move, Link], Any]) -> Any:
+    """One column of what each move gives, in the order of the coordinates (`q`) or of the speeds (`v`)."""
+    moves = sorted(model.tree.moves, key=lambda pair: getattr(pair[1], by).start)
+    return ca.vertcat(*(part(move, link) for move, link in moves))

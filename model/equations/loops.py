@@ -12,10 +12,10 @@ from typing import Any
 
 import casadi as ca
 
+from ..joints.rigid_motion import IDENTITY, Pose, vector
 from ..joints.rows import Ends, Row
 from ..joints.types import TYPES
 from .kinematics import Model, Motion, columns, frame_in_link
-from .spatial import IDENTITY, Pose, vector
 
 
 class End:

@@ -11,13 +11,23 @@ from typing import Any
 
 import casadi as ca
 
+from ..joints.rigid_motion import product, vector
 from ..joints.types import TYPES
 from .dynamics import armature, joint_wrenches
 from .forces import cut_coordinates, cut_wrenches, push
-from .kinematics import Model, Motion, body_quaternion, frame_in_link, motion, position_rates, quaternions
+from .kinematics import (
+    Model,
+    Motion,
+    body_quaternion,
+    frame_in_link,
+    motion,
+    position_rates,
+    quaternions,
+    user_speeds,
+)
 from .loops import Loop, reactions, residual
 from .solve import accelerations, constrained
-from .spatial import product, rotation, times, vector
+from .spatial import times
 from .terms import Equations, terms
 
 Readings = dict[str, Any]
@@ -58,19 +68,14 @@ def _joints(eq: Equations, closed: list[Loop], dv: Any) -> Readings:
     result: Readings = {}
     found = {loop.joint.name: loop for loop in closed}
     dq = position_rates(eq.model, eq.q, eq.v)
+    rates = user_speeds(eq.model, eq.q, ca.horzcat(eq.v, dv))
     for joint in eq.mechanism.joints:
         kind = TYPES[joint.type]
         if not kind.moves:
             continue
         if joint.name in eq.tree.q:
             position = eq.q[eq.tree.q[joint.name]]
-            velocity, acceleration = eq.v[eq.tree.v[joint.name]], dv[eq.tree.v[joint.name]]
-            link = next(x for x in eq.tree.links if x.joint == joint.name)
-            if link.reverse and kind.ball:
-                # the engine's ω is the parent's against the child; the user's the other way round
-                R, w = rotation(position[kind.ball[0]]), kind.ball[1]
-                velocity, acceleration = ca.SX(velocity), ca.SX(acceleration)
-                velocity[w], acceleration[w] = -(R.T @ velocity[w]), -(R.T @ acceleration[w])
+            velocity, acceleration = ca.horzsplit(rates[eq.tree.v[joint.name], :])
         elif joint.name in found:
             position, velocity = cut_coordinates(eq.model, found[joint.name], eq.q)
             acceleration = ca.jtimes(velocity, eq.q, dq) + ca.jtimes(velocity, eq.v, dv)

@@ -6,15 +6,13 @@ parent's axes is Rz(yaw) Ry(pitch) x̂; where it stands upright, yaw stays where
 
 from __future__ import annotations
 
-from math import pi
 from typing import Any, NamedTuple
 
 import casadi as ca
 
 from ..describe.mechanism import Joint
-from .spatial import rotation, vector
-
-UPRIGHT = 1e-7  # cosine of the pitch below which yaw is kept
+from ..joints.angles import aim, yaw_rate
+from ..joints.rigid_motion import rotation, vector
 
 
 class BodyMotion(NamedTuple):
@@ -44,19 +42,6 @@ def rod_angles(
     length = ca.norm_2(d)
     x, y, z = ca.vertsplit(back @ d / length)
     dx, dy, dz = ca.vertsplit(back @ rate / length)
-    yaw = choose(ca.hypot(x, y) < UPRIGHT, near[0], nearest(ca.atan2(y, x), near[0], pi))
-    c, s = ca.cos(yaw), ca.sin(yaw)
-    pitch = nearest(ca.atan2(-z, c * x + s * y), near[1], 2 * pi)
-    across, along = c * dy - s * dx, c * dx + s * dy
-    flat = ca.cos(pitch)
-    return [yaw, pitch], [across * flat / ca.fmax(flat**2, UPRIGHT), -ca.sin(pitch) * along - flat * dz]
-
-
-def nearest(angle: Any, to: Any, period: float) -> Any:
-    """Of all angles that are a number of periods apart, the one nearest to another."""
-    return angle + period * ca.floor((to - angle) / period + 0.5)
-
-
-def choose(first: Any, a: Any, b: Any) -> Any:
-    """a or b, exactly, for numbers and symbols alike; both must be finite."""
-    return first * a + (1 - first) * b
+    yaw, pitch, c, s = aim(x, y, z, near)
+    across, along, flat = c * dy - s * dx, c * dx + s * dy, ca.cos(pitch)
+    return [yaw, pitch], [yaw_rate(across, flat), -ca.sin(pitch) * along - flat * dz]

@@ -8,11 +8,14 @@ keeps the mass matrix sparse. A user's `cut` is obeyed first.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ..describe.flaws import Flaw
 from ..describe.mechanism import GROUND, Joint, Mechanism
 from ..errors import DescriptionError
+from ..joints.moves import Move
 from ..joints.types import TYPES
 
 
@@ -26,7 +29,7 @@ class Link:
     """
 
     joint: str
-    move: str  # an entry of joints.MOVES, or "" for a fixed joint
+    move: Move | None  # None for a fixed joint
     parent: int
     reverse: bool
     first: bool
@@ -61,6 +64,11 @@ class Tree:
         return shared[-1] if shared else -1
 
     @property
+    def moves(self) -> Iterator[tuple[Move, Link]]:
+        """Every move with its link; fixed joints have none."""
+        return ((link.move, link) for link in self.links if link.move)
+
+    @property
     def children(self) -> tuple[tuple[int, ...], ...]:
         lists: list[list[int]] = [[] for _ in self.links]
         for i, link in enumerate(self.links):
@@ -82,28 +90,21 @@ def span(mechanism: Mechanism) -> Tree:
         reverse = joint.parent not in holder
         inner, outer = (joint.child, joint.parent) if reverse else (joint.parent, joint.child)
         parent = holder[inner]
-        moves = list(TYPES[joint.type].moves or ())
-        starts = _offsets(moves, nq, nv)
-        order = list(range(len(moves)))[::-1] if reverse else list(range(len(moves)))
-        q_of[name], v_of[name] = slice(nq, starts[-1][0]), slice(nv, starts[-1][1])
-        for n, k in enumerate(order or [0]):
-            q = slice(starts[k][0], starts[k + 1][0]) if moves else slice(nq, nq)
-            v = slice(starts[k][1], starts[k + 1][1]) if moves else slice(nv, nv)
-            last = n == len(order or [0]) - 1
-            links.append(Link(name, moves[k] if moves else "", parent, reverse, n == 0, last, q, v))
+        kind = TYPES[joint.type]
+        parts: list[Any] = list(kind.parts) or [(None, slice(0, 0), slice(0, 0))]
+        for n, (move, q, v) in enumerate(parts[::-1] if reverse else parts):
+            first, last = n == 0, n == len(parts) - 1
+            links.append(Link(name, move, parent, reverse, first, last, _shifted(q, nq), _shifted(v, nv)))
             parent = len(links) - 1
         holder[outer] = parent
-        nq, nv = starts[-1]
-    cuts = tuple(j for j in mechanism.joints if j.name not in q_of and j.type != "free")
+        q_of[name], v_of[name] = slice(nq, nq + kind.nq), slice(nv, nv + kind.nv)
+        nq, nv = nq + kind.nq, nv + kind.nv
+    cuts = tuple(j for j in mechanism.joints if j.name not in q_of and TYPES[j.type].locks)
     return Tree(tuple(links), holder, cuts, q_of, v_of, nq, nv)
 
 
-def _offsets(moves: list[str], nq: int, nv: int) -> list[tuple[int, int]]:
-    starts = [(nq, nv)]
-    for move in moves:
-        nq, nv = nq + (4 if move == "Q" else 1), nv + (3 if move == "Q" else 1)
-        starts.append((nq, nv))
-    return starts
+def _shifted(where: slice, by: int) -> slice:
+    return slice(where.start + by, where.stop + by)
 
 
 def _grow(mechanism: Mechanism) -> list[str]:
@@ -119,7 +120,7 @@ def _grow(mechanism: Mechanism) -> list[str]:
             joint.cut is False,
             joint.name in driven,
             any(joint.armature),
-            joint.type == "helical",
+            TYPES[joint.type].wraps,
             TYPES[joint.type].rows,
             -near,
             -index,
@@ -129,7 +130,7 @@ def _grow(mechanism: Mechanism) -> list[str]:
         frontier = [
             (worth(i, j), j)
             for i, j in enumerate(mechanism.joints)
-            if (j.parent in depth) != (j.child in depth) and TYPES[j.type].moves is not None
+            if (j.parent in depth) != (j.child in depth) and not TYPES[j.type].two_ends
         ]
         if not frontier:
             loose = ", ".join(b.name for b in mechanism.bodies if b.name not in depth)

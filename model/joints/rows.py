@@ -3,7 +3,8 @@
 The frames i (on the parent) and j (on the child) have origins r_i, r_j and axes a_i, a_j in
 world axes; d = r_j − r_i. These are the dot-1, dot-2, coincident-point and distance
 constraints of papers 000 and 003, and a screw row. Each says how many `rows` it has, which
-`fields` of the joint it reads and whether the frames' `axes` matter to it, and returns
+`fields` of the joint it reads, whether the frames' `axes` matter to it, and whether its residual
+`wraps`, that is forgets whole turns. It returns
 
 - its residual Φ,
 - its derivative as covectors (c_ω, c_r) such that
@@ -49,15 +50,21 @@ class Row(NamedTuple):
     bias: Any
 
 
+class _Primitive:
+    """One row that looks at the frames' axes, reads no field and tells all turns apart."""
+
+    rows: ClassVar[int] = 1
+    fields: ClassVar[tuple[str, ...]] = ()
+    axes: ClassVar[bool] = True
+    wraps: ClassVar[bool] = False
+
+
 @dataclass(frozen=True)
-class Across:
+class Across(_Primitive):
     """Dot-1: axis `a` of frame i stays perpendicular to axis `b` of frame j, Φ = u·w."""
 
     a: int
     b: int
-    rows: ClassVar[int] = 1
-    fields: ClassVar[tuple[str, ...]] = ()
-    axes: ClassVar[bool] = True
 
     def names(self) -> tuple[str, ...]:
         return (f"{AXIS[self.a]} across {AXIS[self.b]}",)
@@ -72,13 +79,10 @@ class Across:
 
 
 @dataclass(frozen=True)
-class Along:
+class Along(_Primitive):
     """Dot-2: d has no component along axis `a` of frame i, Φ = u·d."""
 
     a: int
-    rows: ClassVar[int] = 1
-    fields: ClassVar[tuple[str, ...]] = ()
-    axes: ClassVar[bool] = True
 
     def names(self) -> tuple[str, ...]:
         return (f"offset along {AXIS[self.a]}",)
@@ -95,13 +99,10 @@ def _offset(e: Ends, u: Any) -> Row:
 
 
 @dataclass(frozen=True)
-class AlongChild:
+class AlongChild(_Primitive):
     """Dot-2 the other way round: d has no component along axis `a` of frame j, Φ = w·d."""
 
     a: int
-    rows: ClassVar[int] = 1
-    fields: ClassVar[tuple[str, ...]] = ()
-    axes: ClassVar[bool] = True
 
     def names(self) -> tuple[str, ...]:
         return (f"offset along the child's {AXIS[self.a]}",)
@@ -114,12 +115,11 @@ class AlongChild:
 
 
 @dataclass(frozen=True)
-class Together:
+class Together(_Primitive):
     """The two origins coincide: Φ = A_baseᵀ d, in the axes of the body both chains start from."""
 
-    rows: ClassVar[int] = 3
-    fields: ClassVar[tuple[str, ...]] = ()
-    axes: ClassVar[bool] = False
+    rows = 3
+    axes = False
 
     def names(self) -> tuple[str, ...]:
         return tuple(f"gap along {x}" for x in AXIS)
@@ -139,12 +139,11 @@ class Together:
 
 
 @dataclass(frozen=True)
-class Distance:
+class Distance(_Primitive):
     """The origins stay `length` apart: Φ = d·d − ℓ² (paper 003, Eq. 17)."""
 
-    rows: ClassVar[int] = 1
-    fields: ClassVar[tuple[str, ...]] = ("length",)
-    axes: ClassVar[bool] = False
+    fields = ("length",)
+    axes = False
 
     def names(self) -> tuple[str, ...]:
         return ("distance",)
@@ -156,15 +155,13 @@ class Distance:
 
 
 @dataclass(frozen=True)
-class SlideDistance:
+class SlideDistance(_Primitive):
     """A point `travel` along the parent's z axis stays `length` from the child's origin.
 
     Φ = l·l − ℓ² with l = d − t z_i (paper 003, Eq. 53, with the sign of s12 put right).
     """
 
-    rows: ClassVar[int] = 1
-    fields: ClassVar[tuple[str, ...]] = ("length", "travel")
-    axes: ClassVar[bool] = True
+    fields = ("length", "travel")
 
     def names(self) -> tuple[str, ...]:
         return ("distance from the slide",)
@@ -179,16 +176,15 @@ class SlideDistance:
 
 
 @dataclass(frozen=True)
-class Screw:
+class Thread(_Primitive):
     """Travel along the axis is pitch times the turn about it, whatever the number of turns.
 
     Φ = P·atan2(sin φ, cos φ) with φ = d·z_i/P − θ and θ the turn about z. Wrapping φ and
     not θ keeps Φ continuous: a residual of a whole lead is another start of the thread.
     """
 
-    rows: ClassVar[int] = 1
-    fields: ClassVar[tuple[str, ...]] = ("pitch",)
-    axes: ClassVar[bool] = True
+    fields = ("pitch",)
+    wraps = True
 
     def names(self) -> tuple[str, ...]:
         return ("screw",)
@@ -220,4 +216,4 @@ class Screw:
         ]
 
 
-Lock = Across | Along | AlongChild | Together | Distance | SlideDistance | Screw
+Primitive = Across | Along | AlongChild | Together | Distance | SlideDistance | Thread

@@ -1,80 +1,140 @@
-"""Every joint type, each in one place.
+"""Every joint type, each in one place: data, from which all that others ask about it follows.
 
-A joint type is data, under this contract:
-
-1. `moves`: the elementary moves that carry the child's joint frame away from the
-   parent's, in order. `Rx Ry Rz` turn about an axis of the moving frame, `Px Py Pz` slide
-   along one, `Hz` is a screw about z, `Q` a free rotation by Euler parameters. Every move
-   has a constant motion subspace S in the frame behind it, so no algorithm ever needs Ṡ
-   (the multiple-freedom joints of paper 004, A.2.7, become chains of massless links).
-   None: the joint can't be in the tree and is always cut.
-2. `locks`: what it forbids when it is cut, as primitive constraints (`joints/rows.py`,
-   papers 000 and 003) between the frame on the parent (i) and the frame on the child (j).
-   The number of rows plus the number of speeds is 6 for joints with moves.
-3. `measure`: the coordinates read back from the relative pose, the inverse of the moves.
-   It says where a cut joint is, and turns Cartesian poses into joint coordinates.
+1. `moves` (`joints/moves.py`) carry the child's joint frame away from the parent's, in order. None:
+   the joint can't be in the tree and is always cut.
+2. `locks` are what it forbids when it is cut, as primitive constraints (`joints/rows.py`, papers 000
+   and 003) between the frame on the parent (i) and the frame on the child (j). The number of rows
+   plus the number of speeds is 6 for joints with moves.
+3. `measure` reads the coordinates back from the relative pose (R, p), its Euler parameters e and
+   the joint: the inverse of the moves. It says where a cut joint is, and turns Cartesian
+   poses into joint coordinates.
+4. `marker` is what pictures show of it, a marker of matplotlib.
 
 A new type is one entry of `TYPES`; the property tests pick it up from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
-from .rows import Across, Along, AlongChild, Distance, Lock, Screw, SlideDistance, Together
+from .moves import Hz, Move, Px, Py, Pz, Q, Rx, Ry, Rz, Slide, Turn
+from .rows import Across, Along, AlongChild, Distance, Primitive, SlideDistance, Thread, Together
 
 X, Y, Z = 0, 1, 2
-# Coordinates and speeds of each elementary move, by the ending of their names and unit.
-MOVES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "Rx": (("rx",), ("rad",)),
-    "Ry": (("ry",), ("rad",)),
-    "Rz": (("rz",), ("rad",)),
-    "Hz": (("rz",), ("rad",)),
-    "Px": (("x",), ("m",)),
-    "Py": (("y",), ("m",)),
-    "Pz": (("z",), ("m",)),
-    "Q": (("e0", "e1", "e2", "e3"), ("1", "1", "1", "1")),
-}
+LOCK_ROWS = "xyzijk"  # of the lock constraint of paper 001: three slides, three turns
+
+
+def lock_rows(move: Move) -> str:
+    """The rows of the lock constraint that a move works on."""
+    return "".join(["xyz"[k] for k in move.slides] + ["ijk"[k] for k in move.turns])
+
+
+class Part(NamedTuple):
+    """A move of a joint, and where its numbers stand among the joint's coordinates and speeds."""
+
+    move: Move
+    q: slice
+    v: slice
 
 
 @dataclass(frozen=True)
 class JointType:
-    """One kind of joint; see the contract at the top of this file."""
+    """One kind of joint; see the top of this file."""
 
     name: str
-    moves: tuple[str, ...] | None
-    locks: tuple[Lock, ...]
+    moves: tuple[Move, ...] | None
+    locks: tuple[Primitive, ...]
     measure: Callable[..., list[Any]]
     about: str
+    marker: str = "o"
+
+    # -- coordinates and speeds ----------------------------------------------------------
+
+    @property
+    def parts(self) -> Iterator[Part]:
+        nq = nv = 0
+        for move in self.moves or ():
+            yield Part(move, slice(nq, nq + move.nq), slice(nv, nv + move.nv))
+            nq, nv = nq + move.nq, nv + move.nv
 
     @property
     def nq(self) -> int:
-        return sum(4 if move == "Q" else 1 for move in self.moves or ())
+        return sum(move.nq for move in self.moves or ())
 
     @property
     def nv(self) -> int:
-        return sum(3 if move == "Q" else 1 for move in self.moves or ())
+        return sum(move.nv for move in self.moves or ())
+
+    @property
+    def zero(self) -> tuple[float, ...]:
+        """Coordinates at which the two frames coincide."""
+        return tuple(x for move in self.moves or () for x in move.zero)
+
+    @property
+    def position_units(self) -> tuple[str, ...]:
+        return tuple(unit for move in self.moves or () for unit in move.units)
+
+    @property
+    def speed_units(self) -> tuple[str, ...]:
+        return tuple(unit for move in self.moves or () for unit in move.speed_units)
+
+    @property
+    def plain(self) -> bool:
+        """Whether all its coordinates are plain numbers, each with its own rate as speed."""
+        return all(move.plain for move in self.moves or ())
+
+    @property
+    def singles(self) -> tuple[Turn | Slide, ...]:
+        """Moves with one coordinate each that do the same; a rod aims by two turns."""
+        moves = (Rz, Ry) if self.directionless_ends else self.moves or ()
+        return tuple(single for move in moves for single in move.singles)
+
+    # -- what it lets move, and what it forbids --------------------------------------------
 
     @property
     def rows(self) -> int:
         return sum(lock.rows for lock in self.locks)
 
     @property
-    def ball(self) -> tuple[slice, slice] | None:
-        """Where the Euler parameters are among the coordinates, and ω among the speeds."""
-        if self.moves is None or "Q" not in self.moves:
-            return None
-        k = self.moves.index("Q")  # no type has two balls, so what is before has one number each
-        return slice(k, k + 4), slice(k, k + 3)
+    def wraps(self) -> bool:
+        """Whether it forgets whole turns when it is cut, and so should rather be in the tree."""
+        return any(lock.wraps for lock in self.locks)
+
+    @property
+    def turns(self) -> set[int]:
+        """The axes it turns about."""
+        return {axis for move in self.moves or () for axis in move.turns}
+
+    @property
+    def slides(self) -> set[int]:
+        """The axes it slides along."""
+        return {axis for move in self.moves or () for axis in move.slides}
+
+    @property
+    def mask(self) -> str | None:
+        """The rows of the lock constraint that it keeps (paper 001), or None if it is no such joint.
+
+        It is one if its coordinates can be read off one turned frame: there is one turn at most, and
+        nothing slides with it or behind it, unless along its axis by a coordinate of its own.
+        """
+        free, turned = "", tuple[int, ...]()
+        for move in self.moves or ():
+            if (move.turns and (turned or move.slides)) or (turned and move.slides != turned):
+                return None
+            turned = turned or move.turns
+            free += lock_rows(move)
+        return None if self.two_ends else "".join(row for row in LOCK_ROWS if row not in free)
+
+    # -- how it is described and drawn -----------------------------------------------------
 
     @property
     def fields(self) -> tuple[str, ...]:
         """What a description must or may say of such a joint beside its frames, such as a pitch."""
-        return tuple(dict.fromkeys(field for lock in self.locks for field in lock.fields))
+        return tuple(dict.fromkeys(f for part in (*(self.moves or ()), *self.locks) for f in part.fields))
 
     @property
     def two_ends(self) -> bool:
@@ -94,34 +154,27 @@ class JointType:
         """
         if self.moves is None:
             return not self.directionless_ends
-        turns, slides = self._along
-        return bool(turns) or len(slides) in (1, 2)
+        return not {len(self.turns), len(self.slides)} <= {0, 3}
 
     @property
     def needs_across(self) -> bool:
         """Whether it matters where x points about the axis z: x and y are not treated alike."""
-        return any(("x" in along) != ("y" in along) for along in self._along)
+        return any((X in axes) != (Y in axes) for axes in (self.turns, self.slides))
 
     @property
-    def _along(self) -> tuple[set[str], set[str]]:
-        """The axes it turns about and slides along, one by one."""
-        moves = self.moves or ()
-        return {m[1] for m in moves if m[0] in "RH"}, {m[1] for m in moves if m[0] == "P"}
+    def stretched(self) -> bool:
+        """Whether its two ends come apart along its axis: drawn with a line between them."""
+        return self.two_ends or Z in self.slides
 
     @property
-    def zero(self) -> tuple[float, ...]:
-        """Coordinates at which the two frames coincide."""
-        return tuple(x for m in self.moves or () for x in ((1.0, 0.0, 0.0, 0.0) if m == "Q" else (0.0,)))
+    def filled(self) -> bool:
+        """Whether its marker is filled: nothing about it singles out an axis, or it is a ball that slides."""
+        return not self.directed or len(self.turns) == 3
 
     @property
-    def position_units(self) -> tuple[str, ...]:
-        return tuple(u for m in self.moves or () for u in MOVES[m][1])
-
-    @property
-    def speed_units(self) -> tuple[str, ...]:
-        return tuple(
-            u for m in self.moves or () for u in (("rad/s",) * 3 if m == "Q" else (MOVES[m][1][0] + "/s",))
-        )
+    def ticks(self) -> tuple[int, ...]:
+        """Axes drawn through the marker."""
+        return (Z,) * self.directed + (X,) * self.needs_across
 
 
 def _angle_z(R: Any, p: Any, e: Any, joint: Any) -> list[Any]:
@@ -136,61 +189,66 @@ TYPES: dict[str, JointType] = {
     for t in (
         JointType(
             "revolute",
-            ("Rz",),
+            (Rz,),
             (Together(), *NO_TILT),
             _angle_z,
             "turns about its axis",
         ),
         JointType(
             "prismatic",
-            ("Pz",),
+            (Pz,),
             (Along(X), Along(Y), *NO_TURN),
             lambda R, p, e, joint: [p[2]],
             "slides along its axis",
+            "s",
         ),
         JointType(
             "cylindrical",
-            ("Rz", "Pz"),
+            (Rz, Pz),
             (Along(X), Along(Y), *NO_TILT),
             lambda R, p, e, joint: [*_angle_z(R, p, e, joint), p[2]],
             "turns about and slides along its axis",
+            "D",
         ),
         JointType(
             "universal",
-            ("Rz", "Rx"),
+            (Rz, Rx),
             (Together(), Across(Z, X)),
             lambda R, p, e, joint: [*_angle_z(R, p, e, joint), ca.atan2(R[2, 1], R[2, 2])],
             "turns about its axis (held by the parent), then about 'across' (held by the child)",
+            "P",
         ),
         JointType(
             "spherical",
-            ("Q",),
+            (Q,),
             (Together(),),
             lambda R, p, e, joint: [e[0], e[1], e[2], e[3]],
             "turns any way about a point",
         ),
         JointType(
             "planar",
-            ("Px", "Py", "Rz"),
+            (Px, Py, Rz),
             (Along(Z), *NO_TILT),
             lambda R, p, e, joint: [p[0], p[1], *_angle_z(R, p, e, joint)],
             "slides in the plane across its axis and turns about the axis",
+            "h",
         ),
         JointType(
             "helical",
-            ("Hz",),
-            (Along(X), Along(Y), *NO_TILT, Screw()),
+            (Hz,),
+            (Along(X), Along(Y), *NO_TILT, Thread()),
             lambda R, p, e, joint: [p[2] / joint.pitch],
             "a screw: turns about its axis and moves pitch metres a radian along it",
+            "d",
         ),
         JointType(
             "free",
-            ("Px", "Py", "Pz", "Q"),
+            (Px, Py, Pz, Q),
             (),
             lambda R, p, e, joint: [p[0], p[1], p[2], e[0], e[1], e[2], e[3]],
             "moves any way",
         ),
-        JointType("fixed", (), (Together(), *NO_TURN), lambda R, p, e, joint: [], "does not move"),
+        JointType("fixed", (), (Together(), *NO_TURN), lambda R, p, e, joint: [], "does not move", "s"),
         JointType(
             "distance",
             None,
@@ -208,10 +266,11 @@ TYPES: dict[str, JointType] = {
         ),
         JointType(
             "spherical-translational",
-            ("Q", "Pz"),
+            (Q, Pz),
             (AlongChild(X), AlongChild(Y)),
             lambda R, p, e, joint: [e[0], e[1], e[2], e[3], ca.dot(R[:, 2], p)],
             "a ball on the parent, then a slide along the axis of the child",
+            "D",
         ),
         JointType(
             "translational-distance",
@@ -219,6 +278,7 @@ TYPES: dict[str, JointType] = {
             (SlideDistance(),),
             lambda R, p, e, joint: [],
             "a massless rod 'length' long, from a slide held at 'travel' along the parent's axis",
+            "s",
         ),
     )
 }

@@ -28,8 +28,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..equations.dynamics import Wrenches, joint_wrenches
-from ..equations.kinematics import Model, Motion, subspace
-from ..equations.spatial import IDENTITY, Pose, compose, times
+from ..equations.kinematics import Model, Motion
+from ..equations.spatial import times
+from ..joints.rigid_motion import IDENTITY, Pose, compose
 
 # Six-rowed matrices have a column for every speed, with structural zeros where nothing depends on it.
 
@@ -81,7 +82,7 @@ def _position_twists(model: Model, move: Motion, v: Any, dv: Any) -> tuple[list[
     V: list[Any] = []
     dV: list[Any] = []
     for i, link in enumerate(model.tree.links):
-        S, Sv = _subspace(model, i), _joint_twist(model, i, v)
+        S, Sv = model.subspaces[i], _joint_twist(model, i, v)
         slope, rate = _carried(model, move.f[i], V, dV, link.parent, Sv)
         Vi, dVi = move.V[i], move.dV[i]
         if S.shape[1] == 1:
@@ -103,7 +104,7 @@ def _speed_twists(model: Model, move: Motion, v: Any) -> tuple[list[Any], list[A
     V: list[Any] = []
     dV: list[Any] = []
     for i, link in enumerate(model.tree.links):
-        S, Sv = _subspace(model, i), _joint_twist(model, i, v)
+        S, Sv = model.subspaces[i], _joint_twist(model, i, v)
         slope, rate = _carried(model, move.f[i], V, dV, link.parent, Sv)
         if link.move:
             slope[:, link.v], rate[:, link.v] = S, bracket(move.V[i] - Sv) @ S
@@ -139,7 +140,7 @@ def _inward(model: Model, f: Sequence[Pose], dF: list[Any], F: Sequence[Any] | N
     """∂τ_i = S_iᵀ ∂F_i with ∂F_P += Ad*_{f⁻¹}(∂F_i − ad*_{S_j} F_i), the last where j is joint i's own."""
     tau = ca.SX(model.tree.nv, dF[0].shape[1])
     for i in reversed(range(len(dF))):
-        link, S, slope = model.tree.links[i], _subspace(model, i), dF[i]
+        link, S, slope = model.tree.links[i], model.subspaces[i], dF[i]
         if link.move:
             tau[link.v, :] = S.T @ slope
         if link.parent >= 0:
@@ -161,7 +162,7 @@ def chain(model: Model, f: Sequence[Pose], path: Sequence[int], local: Pose, v: 
     J = dJ = ddJ = ca.SX(6, model.tree.nv)
     partial: dict[int, Any] = {}
     for i in path:
-        link, S, Sv = model.tree.links[i], _subspace(model, i), _joint_twist(model, i, v)
+        link, S, Sv = model.tree.links[i], model.subspaces[i], _joint_twist(model, i, v)
         X = compose(X, f[i])
         C, dC, ddC = (to_child(f[i], columns) for columns in (J, dJ, ddJ))
         partial = {j: to_child(f[i], columns) for j, columns in partial.items()}
@@ -212,11 +213,6 @@ def _skew(p: Any) -> Any:
     return ca.sparsify(ca.skew(ca.densify(p)))
 
 
-def _subspace(model: Model, i: int) -> Any:
-    link = model.tree.links[i]
-    return subspace(link, model.mechanism.joint(link.joint))
-
-
 def _joint_twist(model: Model, i: int, v: Any) -> Any:
     link = model.tree.links[i]
-    return ca.densify(_subspace(model, i) @ v[link.v]) if link.move else ca.SX.zeros(6, 1)
+    return ca.densify(model.subspaces[i] @ v[link.v]) if link.move else ca.SX.zeros(6, 1)

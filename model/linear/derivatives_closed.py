@@ -49,8 +49,8 @@ from ..equations.forces import applied
 from ..equations.kinematics import Model, frame_in_link, motion, position_rates
 from ..equations.loops import loops
 from ..equations.solve import Factor, backward, entries, factorize, forward, least_degree
-from ..equations.spatial import Pose
 from ..equations.terms import Equations
+from ..joints.rigid_motion import Pose
 from ..joints.rows import Ends
 from ..joints.types import TYPES
 from .derivatives import Slopes, chain, newton_euler_slopes

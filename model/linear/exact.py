@@ -70,9 +70,8 @@ def tangent_map(eq: Equations) -> Any:
 def bracket(eq: Equations, v: Any) -> Any:
     """Matrix of k ↦ [v, k], nv × nv: ω× for balls, zero elsewhere."""
     C = ca.SX(eq.tree.nv, eq.tree.nv)
-    for link in eq.tree.links:
-        if link.move == "Q":
-            C[link.v, link.v] = ca.skew(v[link.v])
+    for move, link in eq.tree.moves:
+        C[link.v, link.v] = move.bracket(v[link.v])
     return C
 
 

@@ -72,8 +72,8 @@ def margin(eq: Equations, rank: int) -> ca.Function:
         choose = pivots(G.shape, rank)
         best, mine = choose(G, ca.MX.ones(eq.tree.nv, 1))[1], choose(G, free)[1]
         room = mine / best - POOR
-    for link in eq.tree.links:
-        if link.move == "Q":
+    for move, link in eq.tree.moves:
+        if not move.plain:
             room = ca.if_else(FAR - ca.norm_inf(d[link.v]) < room, FAR - ca.norm_inf(d[link.v]), room)
     return ca.Function("margin", [q, d, free, p], [room], ["q", "d", "free", "p"], ["room"])
 

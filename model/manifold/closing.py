@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..equations.solve import SOFTNESS, SWEEPS, backward, entries, factorize, forward, least_degree
-from ..equations.spatial import rotation
 from ..equations.terms import Equations, closure, retraction
 from .thresholds import (
     ASSEMBLY_TRIES,
@@ -81,11 +80,8 @@ def shortest(J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
 def along_displacement(eq: Equations, G: Any, d: Any) -> Any:
     """J = ∂g/∂d = G E(d)⁻¹."""
     G = ca.SX(G)
-    for link in eq.tree.links:
-        if link.move == "Q":
-            x = d[link.v]
-            back = (ca.SX.eye(3) - 0.5 * ca.skew(x)) / (1 + 0.25 * ca.sumsqr(x))
-            G[:, link.v] = ca.sparsify(G[:, link.v] @ back)
+    for move, link in eq.tree.moves:
+        G[:, link.v] = move.by_displacement(G[:, link.v], d[link.v])
     return G
 
 
@@ -189,7 +185,6 @@ def start_speeds(eq: Equations, use: Pieces) -> ca.Function:
 def engine_speeds(eq: Equations, s: Any) -> Any:
     """Speeds as the user counts them into the engine's; they differ for reversed balls."""
     v = ca.SX(s)
-    for link in eq.tree.links:
-        if link.move == "Q" and link.reverse:
-            v[link.v] = -(rotation(eq.q[link.q]) @ s[link.v])
+    for move, link in eq.tree.moves:
+        v[link.v] = move.engine_speed(eq.q[link.q], s[link.v], link.reverse)
     return v

@@ -13,7 +13,6 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.spatial import conjugate, product
 from ..equations.terms import Equations
 from .closing import Pieces, closing, dependent_speeds, size
 from .thresholds import LIFT_TRIES, LONGEST, OPEN, TINY
@@ -23,25 +22,17 @@ def displacement(eq: Equations) -> ca.Function:
     """(r, q) → d with q = r ⊕ d."""
     r = ca.SX.sym("r", eq.tree.nq)
     d = ca.SX.zeros(eq.tree.nv, 1)
-    for link in eq.tree.links:
-        if link.move == "Q":
-            e0, e = r[link.q], eq.q[link.q]
-            # a reversed ball's own parameters are the conjugate ones
-            turn = product(e0, conjugate(e)) if link.reverse else product(conjugate(e0), e)
-            d[link.v] = 2 * turn[1:] / turn[0]
-        elif link.move:
-            d[link.v] = eq.q[link.q] - r[link.q]
+    for move, link in eq.tree.moves:
+        d[link.v] = move.displacement(r[link.q], eq.q[link.q], link.reverse)
     return ca.Function("displacement", [r, eq.q], [d], ["r", "q"], ["d"])
 
 
 def displacement_rates(eq: Equations) -> ca.Function:
-    """(d, v) → ḋ = E(d) v: v itself but for balls, ḋ = ω + ½ d×ω + ¼ d dᵀω."""
+    """(d, v) → ḋ = E(d) v."""
     d = ca.SX.sym("d", eq.tree.nv)
     rate = ca.SX(eq.v)
-    for link in eq.tree.links:
-        if link.move == "Q":
-            x, w = d[link.v], eq.v[link.v]
-            rate[link.v] = w + 0.5 * ca.cross(x, w) + 0.25 * x * ca.dot(x, w)
+    for move, link in eq.tree.moves:
+        rate[link.v] = move.displacement_rates(d[link.v], eq.v[link.v])
     return ca.Function("displacement_rates", [d, eq.v], [rate], ["d", "v"], ["rate"])
 
 

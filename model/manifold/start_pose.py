@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..describe.mechanism import Mechanism
 from ..equations.topology import Tree
@@ -30,11 +30,10 @@ def start_speeds(mechanism: Mechanism, tree: Tree, q: np.ndarray) -> np.ndarray:
 
 
 def engine_speed(mechanism: Mechanism, tree: Tree, q: np.ndarray, name: str, speed: np.ndarray) -> np.ndarray:
-    """A tree joint's speeds as the engine counts them; `kinematics.subspace` turns a reversed ball's ω."""
-    v = speed.copy()
-    link = next(x for x in tree.links if x.joint == name)
-    ball = TYPES[mechanism.joint(name).type].ball
-    if link.reverse and ball:
-        w, x, y, z = q[tree.q[name]][ball[0]]
-        v[ball[1]] = -Rotation.from_quat([x, y, z, w]).apply(speed[ball[1]])
-    return v
+    """A tree joint's speeds as the engine counts them: for reversed balls they differ."""
+    v = np.zeros(tree.nv)
+    v[tree.v[name]] = speed
+    for move, link in tree.moves:
+        if link.joint == name:
+            v[link.v] = np.array(move.engine_speed(ca.DM(q[link.q]), v[link.v], link.reverse)).ravel()
+    return v[tree.v[name]]

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..cartesian import euler
 from ..cartesian.laws import ramp
-from ..cartesian.lock import ALL, ROWS, TABLE1, Lock, Marker, masks
+from ..cartesian.lock import ROWS, TABLE1, Lock, Marker, masks
+from ..joints.types import LOCK_ROWS
 from . import Progress, Study, Verdict
 
 ABOUT = "001, Table 1: the joints that the lock constraint makes, with rank and freedom of all 64 masks"
@@ -34,7 +35,7 @@ def feasible(mask: str, random: np.random.Generator) -> tuple[Lock, np.ndarray, 
     P, S, D = (m.columns(0.0)[:, 0] for m in (lock.P, lock.S, lock.wanted))
     p2 = _unit(random.normal(size=4))
     q2 = np.concatenate([random.normal(size=3), p2])
-    free = np.array([0.0 if c in mask else 1.0 for c in ALL])
+    free = np.array([0.0 if c in mask else 1.0 for c in LOCK_ROWS])
     offset = free[:3] * random.normal(size=3)
     turn = _unit(np.concatenate([[1.0], free[3:] * random.normal(size=3)]))
     # C_θ = q̄_Δ q̄_S q̄_2 q_1 q_P − 1 has the vector part of `turn`, which is zero where a row is kept
@@ -84,9 +85,9 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
         progress((k + 1) / 64)
     by_mask = {row["mask"]: row for row in rows}
     regular = sum(row["regular"] for row in rows)
-    lines = [f"{'joint':<22}" + "".join(f"{c:>3}" for c in ALL) + "   rank  freedom"]
+    lines = [f"{'joint':<22}" + "".join(f"{c:>3}" for c in LOCK_ROWS) + "   rank  freedom"]
     for name, mask in TABLE1.items():
-        marks = "".join("  X" if c in mask else "  ." for c in ALL)
+        marks = "".join("  X" if c in mask else "  ." for c in LOCK_ROWS)
         lines.append(f"{name:<22}{marks}   {by_mask[mask]['rank']:>4}  {by_mask[mask]['freedom']:>7}")
     lines += ["", f"{regular} of 64 masks are regular at {POSES} feasible poses each; masks by freedom left:"]
     for freedom in range(7):

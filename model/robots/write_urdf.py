@@ -17,13 +17,15 @@ from xml.etree import ElementTree as xml
 import numpy as np
 
 from ..describe.mechanism import GROUND, Frame, Joint, Mechanism
-from ..equations.single_joints import chain, yaw_pitch_roll
+from ..equations.single_joints import chain
 from ..equations.topology import Tree, span
 from ..errors import DescriptionError
+from ..joints.angles import yaw_pitch_roll
+from ..joints.types import TYPES
 from ..show.shapes import radius, shapes
 from ..show.sketch import joint_frame
 
-AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+AXES = np.eye(3)
 # URDF wants numbers where a description says nothing: metres, N or N·m, m/s or rad/s.
 FAR, STRONG, FAST = 1e3, 1e6, 1e3
 COLOURS = ("0.27 0.47 0.70 1", "0.90 0.55 0.20 1", "0.35 0.65 0.35 1", "0.75 0.35 0.35 1", "0.55 0.45 0.70 1")
@@ -43,7 +45,7 @@ def urdf(mechanism: Mechanism, tree: Tree | None = None) -> str:
             end = f"{joint.name}_on_{body}"
             xml.SubElement(robot, "link", name=end)
             _joint(robot, f"{end}_frame", "fixed", body, end, frame)
-        if joint.type == "distance":
+        if TYPES[joint.type].directionless_ends:
             _rod(robot, joint, radius(mechanism))
     _bodies(robot, mechanism)
     for kind in ("link", "joint"):
@@ -69,12 +71,11 @@ def _tree_joint(robot: xml.Element, mechanism: Mechanism, joint: Joint, reverse:
     for part in parts[::-1] if reverse else parts:
         link = f"{part.name}_link"
         xml.SubElement(robot, "link", name=link)
-        slide = part.move.startswith("P")
         bounded = len(parts) == 1 and joint.limits != (-inf, inf)
-        kind = "prismatic" if slide else "revolute" if bounded else "continuous"
+        kind = "prismatic" if part.move.sliding else "revolute" if bounded else "continuous"
         element = _joint(robot, part.name, kind, at, link, place)
         sign = -1.0 if reverse else 1.0
-        xml.SubElement(element, "axis", xyz=_text(sign * x + 0.0 for x in AXES[part.move[1]]))
+        xml.SubElement(element, "axis", xyz=_text(sign * x + 0.0 for x in AXES[part.move.axis]))
         limit = {"effort": _text([_strength(mechanism, joint)]), "velocity": _text([FAST])}
         if kind != "continuous":
             low, high = joint.limits if bounded else (-FAR, FAR)
@@ -96,7 +97,7 @@ def _rod(robot: xml.Element, joint: Joint, thick: float) -> None:
         link = f"{part.name}_link"
         body = xml.SubElement(robot, "link", name=link)
         element = _joint(robot, part.name, "continuous", at, link, place)
-        xml.SubElement(element, "axis", xyz=_text(AXES[part.move[1]]))
+        xml.SubElement(element, "axis", xyz=_text(AXES[part.move.axis]))
         at, place = link, Frame()
     visual = xml.SubElement(body, "visual")
     _origin(visual, (length / 2, 0.0, 0.0), (0.0, pi / 2, 0.0))

@@ -19,27 +19,12 @@ from matplotlib.patches import Patch, Polygon
 from scipy.spatial import ConvexHull, QhullError
 
 from ..describe.mechanism import GROUND, Joint, Mechanism, Strut
+from ..joints.types import TYPES
 from .plot import save_figure
 from .sketch import Pose, View, at, body_points, choose_view, family, joint_frame, strut_ends
 
 COLOURS = ("#4878b0", "#5b9e5f", "#9a6fb0", "#3f9ca3", "#8c6d4f", "#c28aa8", "#7f8a3a", "#6b7a8f")
 INK, CUT, MOTOR, GROUND_COLOUR = "#222222", "#d62728", "#f08c00", "#777777"
-MARKERS = {
-    "revolute": ("o", "white"),
-    "prismatic": ("s", "white"),
-    "cylindrical": ("D", "white"),
-    "helical": ("d", "white"),
-    "planar": ("h", "white"),
-    "universal": ("P", "white"),
-    "spherical": ("o", INK),
-    "fixed": ("s", INK),
-    "distance": ("o", INK),
-    "revolute-spherical": ("o", "white"),
-    "spherical-translational": ("D", INK),
-    "translational-distance": ("s", "white"),
-}
-STRETCHED = {"prismatic", "cylindrical", "distance", "helical"}  # drawn with a line between their ends
-STRETCHED |= {"revolute-spherical", "spherical-translational", "translational-distance"}
 
 
 def save_picture(
@@ -68,7 +53,7 @@ def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] 
         _draw_strut(axes, view, strut, *strut_ends(strut, poses))
     driven = {motor.joint for motor in mechanism.motors}
     for joint in mechanism.joints:
-        if joint.type != "free":
+        if TYPES[joint.type].locks:
             _draw_joint(axes, view, joint, poses, joint.name in cuts, joint.name in driven)
     _draw_names(axes, view, mechanism, poses)
     _draw_compass(axes, view)
@@ -179,22 +164,20 @@ def _draw_joint(
     turn, here = joint_frame(joint.on_parent, poses[joint.parent])
     _, there = joint_frame(joint.on_child, poses[joint.child])
     flat = view.flat([here, there])
-    colour = CUT if cut else INK
-    if joint.type in STRETCHED:
+    kind, colour = TYPES[joint.type], CUT if cut else INK
+    if kind.stretched:
         axes.plot(*flat.T, color=colour, linewidth=1.5, linestyle=(0, (4, 1.5)), zorder=3.5)
-    ticks = {"spherical": (), "distance": (), "fixed": (), "universal": (2, 0)}.get(joint.type, (2,))
     reach = 0.05 * view.size
-    for axis in ticks:
+    for axis in kind.ticks:
         ends = view.flat([here - reach * turn[:, axis], here + reach * turn[:, axis]])
         axes.plot(*ends.T, color=MOTOR if motor else colour, linewidth=3 if motor else 1.2, zorder=4.5)
-    marker, fill = MARKERS[joint.type]
-    places = flat if joint.type == "distance" else flat[:1]
+    places = flat if kind.directionless_ends else flat[:1]
     axes.plot(
         *places.T,
         linestyle="none",
-        marker=marker,
+        marker=kind.marker,
         markersize=10 if motor else 7,
-        markerfacecolor=MOTOR if motor else (CUT if cut and fill == INK else fill),
+        markerfacecolor=MOTOR if motor else colour if kind.filled else "white",
         markeredgecolor=colour,
         markeredgewidth=2 if cut else 1.2,
         zorder=5,
@@ -258,9 +241,9 @@ def _legend(mechanism: Mechanism, families: Mapping[str, str], cuts: Collection[
     ]
     handles.append(Patch(facecolor="#eeeeee", edgecolor=GROUND_COLOUR, hatch="////", label=GROUND))
     point = {"linestyle": "none", "markeredgecolor": INK}
-    for kind in dict.fromkeys(joint.type for joint in mechanism.joints if joint.type in MARKERS):
-        marker, fill = MARKERS[kind]
-        handles.append(Line2D([], [], marker=marker, markerfacecolor=fill, label=kind, **point))
+    for kind in dict.fromkeys(TYPES[joint.type] for joint in mechanism.joints if TYPES[joint.type].locks):
+        fill = INK if kind.filled else "white"
+        handles.append(Line2D([], [], marker=kind.marker, markerfacecolor=fill, label=kind.name, **point))
     if cuts:
         handles.append(
             Line2D(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..describe.mechanism import GROUND, Mechanism
+from ..joints.types import TYPES
 
 THICKNESS = 0.015  # radius of a stick over the size of the mechanism
 NEAR = 1e-6  # metres: points closer than this are one
@@ -51,7 +52,7 @@ def points(mechanism: Mechanism) -> dict[str, list[np.ndarray]]:
     """Where joints and struts hold each body, in the body's own frame."""
     held: dict[str, list[np.ndarray]] = {name: [] for name in (GROUND, *(b.name for b in mechanism.bodies))}
     for joint in mechanism.joints:
-        if joint.type != "free":
+        if TYPES[joint.type].locks:
             held[joint.parent].append(np.array(joint.on_parent.position, float))
             held[joint.child].append(np.array(joint.on_child.position, float))
     for strut in mechanism.struts:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..describe.mechanism import Frame, Mechanism, Strut
+from ..joints.types import TYPES
 
 Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and origin (3,) of a body in the world
 AZIMUTH, ELEVATION = radians(-75), radians(22)  # of the viewer, for spatial mechanisms
@@ -53,7 +54,7 @@ def body_points(mechanism: Mechanism, poses: Mapping[str, Pose]) -> dict[str, np
     """For each body the distinct world points where joints and struts hold it, shape (n, 3)."""
     found: dict[str, list[np.ndarray]] = {name: [] for name in poses}
     for joint in mechanism.joints:
-        if joint.type != "free":
+        if TYPES[joint.type].locks:
             found[joint.parent].append(joint_frame(joint.on_parent, poses[joint.parent])[1])
             found[joint.child].append(joint_frame(joint.on_child, poses[joint.child])[1])
     for strut in mechanism.struts:
@@ -99,13 +100,13 @@ def _normal(
     """Normal of the plane in which everything moves, or None."""
     turns, slides = [], []
     for joint in mechanism.joints:
-        axis = joint_frame(joint.on_parent, poses[joint.parent])[0][:, 2]
-        if joint.type in ("revolute", "cylindrical", "planar", "helical"):
-            turns.append(axis)
-        elif joint.type == "prismatic":
-            slides.append(axis)
-        elif joint.type in ("universal", "free"):
+        kind, axes = TYPES[joint.type], joint_frame(joint.on_parent, poses[joint.parent])[0].T
+        if len(kind.turns) == 2 or not kind.locks:
             return None
+        if len(kind.turns) == 1:
+            turns += [axes[k] for k in kind.turns]
+        elif not kind.turns:
+            slides += [axes[k] for k in kind.slides]
     if not turns:
         return None
     normal = turns[0]

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from ..describe.mechanism import Mechanism
+from ..joints.types import TYPES
 from ..simulation import Simulation
 from .picture import COLOURS, CUT, MOTOR
 from .shapes import points, radius
@@ -127,7 +128,7 @@ class Scene:
             f"/joints/{joint.name}",
             radius=(1.9 if driven else 1.5) * self.thick,
             color=_rgb(colour),
-            visible=joint.type != "free",
+            visible=bool(TYPES[joint.type].locks),
         )
 
     def _add_label(self, name: str, joint: str) -> Any:
@@ -137,7 +138,7 @@ class Scene:
         """Ends of what has no mass of its own: struts, and joints that keep a distance."""
         ends = [strut_ends(s, poses) for s in self.mechanism.struts]
         for joint in self.mechanism.joints:
-            if joint.type == "distance":
+            if TYPES[joint.type].directionless_ends:
                 here = joint_frame(joint.on_parent, poses[joint.parent])[1]
                 ends.append((here, joint_frame(joint.on_child, poses[joint.child])[1]))
         return np.array(ends).reshape(-1, 2, 3)

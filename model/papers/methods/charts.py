@@ -18,13 +18,12 @@ that basis turn with the pose (Gram-Schmidt, differentiated, as Liang and Lance 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import qr
 
-from ...equations.topology import Tree
 from ...errors import SimulationError
 
 KINDS = ("partition", "tangent_qr", "tangent_svd", "differentiable", "chosen")
@@ -165,19 +164,19 @@ def _gram_schmidt(chart: Chart, G: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     return K * sign, sign[:, None] * T, inverse
 
 
-def coordinates(chart: Chart, tree: Tree, q: np.ndarray) -> np.ndarray:
-    """y_q = R d of a pose."""
-    return chart.R @ displacement(tree, chart.reference, q)
+class Manifold(Protocol):
+    """Where charts lie: g and G, r ⊕ d and its inverse, and E(d) of ḋ = E v."""
+
+    def closure(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def retract(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray: ...
+
+    def displacement(self, r: np.ndarray, q: np.ndarray) -> np.ndarray: ...
+
+    def rate_matrix(self, d: np.ndarray) -> np.ndarray: ...
 
 
-def place(
-    chart: Chart,
-    tree: Tree,
-    y: np.ndarray,
-    guess: np.ndarray,
-    closure: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    retract: Callable[[np.ndarray, np.ndarray], np.ndarray],
-) -> np.ndarray:
+def place(chart: Chart, on: Manifold, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
     """Ψ_q(y): the pose with R d = y and g = 0, by Newton's method from a guess (2.3.1).
 
     It has converged when ρ/(1 − ρ)·‖Δ‖ is below the tolerance, with the contraction rate
@@ -185,14 +184,14 @@ def place(
     """
     q, first = guess, 0.0
     for j in range(MOST_ITERATIONS):
-        d = displacement(tree, chart.reference, q)
-        g, G = closure(q)
-        A = np.vstack([chart.R @ rate_matrix(tree, d), G])
+        d = on.displacement(chart.reference, q)
+        g, G = on.closure(q)
+        A = np.vstack([chart.R @ on.rate_matrix(d), G])
         delta = np.linalg.lstsq(A, np.concatenate([y - chart.R @ d, -g]), rcond=None)[0]
         size = float(np.linalg.norm(delta))
         if not size < 1e3:
             break
-        q = retract(q, delta)
+        q = on.retract(q, delta)
         first = first or size
         if size < TOLERANCE:
             return q
@@ -206,31 +205,3 @@ def place(
         if size < 1e-10:
             return q  # as near as round-off lets it come
     raise ChartLost("the local parametrization does not converge; take a smaller step or another chart")
-
-
-def displacement(tree: Tree, r: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """d with q = r ⊕ d, nv."""
-    d = np.zeros(tree.nv)
-    for link in tree.links:
-        if link.move == "Q":
-            a, b = r[link.q], q[link.q]
-            w = a[0] * b[0] + a[1:] @ b[1:]
-            if link.reverse:
-                turn = b[0] * a[1:] - a[0] * b[1:] - np.cross(a[1:], b[1:])
-            else:
-                turn = a[0] * b[1:] - b[0] * a[1:] - np.cross(a[1:], b[1:])
-            d[link.v] = 2 * turn / w
-        elif link.move:
-            d[link.v] = q[link.q] - r[link.q]
-    return d
-
-
-def rate_matrix(tree: Tree, d: np.ndarray) -> np.ndarray:
-    """E(d) of ḋ = E v: the identity but for balls, 1 + ½ d× + ¼ d dᵀ."""
-    E = np.eye(tree.nv)
-    for link in tree.links:
-        if link.move == "Q":
-            x = d[link.v]
-            cross = np.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]])
-            E[link.v, link.v] += 0.5 * cross + 0.25 * np.outer(x, x)
-    return E

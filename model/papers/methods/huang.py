@@ -25,17 +25,24 @@ import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ...describe.mechanism import GROUND
+from ...describe.mechanism import GROUND, Joint
 from ...equations.forces import applied, push
-from ...equations.kinematics import motion, subspace
+from ...equations.kinematics import motion
 from ...equations.loops import End, loops
-from ...equations.spatial import vector
 from ...equations.terms import Equations, dense
 from ...errors import SimulationError
+from ...joints.moves import Ball, Move, Pz, Rz
+from ...joints.rigid_motion import vector
+from ...joints.types import TYPES
 from ...state import LiveState
 
-# Joint types, and which of their reactions (force 0, moment 3) is released along the axis.
-RELEASED = {"spherical": (), "revolute": (3,), "cylindrical": (0, 3), "prismatic": (0,)}
+# The moves of the joints it knows, and which of their reactions (force 0, moment 3) is released along z.
+RELEASED: dict[tuple[Move, ...] | None, tuple[int, ...]] = {
+    (Ball(),): (),
+    (Rz,): (3,),
+    (Rz, Pz): (0, 3),
+    (Pz,): (0,),
+}
 SINGULAR = 1e-13  # relative size of what counts as zero in the linear system
 SEARCHES = 2  # for the joint coordinates that fit the bodies' poses
 
@@ -103,7 +110,7 @@ def cartesian(eq: Equations) -> ca.Function:
     wrenches = dict(act.wrenches)
     for i, link in enumerate(eq.tree.links):
         if link.move:
-            S = subspace(link, mechanism.joint(link.joint)) @ act.tau[link.v]
+            S = model.subspaces[i] @ act.tau[link.v]
             X = move.X[i]
             F, T = X.R @ S[3:], X.R @ S[:3]
             push(wrenches, move, i, X.p, F, T)
@@ -138,10 +145,11 @@ class Taylor:
         self.simulation = simulation
         mechanism = simulation.mechanism
         for joint in mechanism.joints:
-            if joint.type not in RELEASED:
+            if TYPES[joint.type].moves not in RELEASED:
+                known = ", ".join(name for name, kind in TYPES.items() if kind.moves in RELEASED)
                 raise SimulationError(
                     f"the stepper 'taylor' has no equations for joint '{joint.name}' of type {joint.type}; "
-                    f"it knows {', '.join(RELEASED)}"
+                    f"it knows {known}"
                 )
         if any(any(joint.armature) for joint in mechanism.joints):
             raise SimulationError("the stepper 'taylor' knows no armatures; model rotors as bodies")
@@ -172,7 +180,7 @@ class Taylor:
         places, size = [], 0
         for joint in joints:
             places.append(size)
-            size += 3 if joint.type == "spherical" else 6
+            size += 6 if _has_moment(joint) else 3
         bodies = [self._free(k, state, size) for k, state in enumerate(states)]
         for joint, at, end in zip(joints, places, ends, strict=True):
             self._react(bodies, joint, at, end[12:15])
@@ -182,10 +190,10 @@ class Taylor:
         still = Moving.ground(size)
         for joint, at, end in zip(joints, places, ends, strict=True):
             i, j = (still if n == GROUND else bodies[self.index[n]] for n in (joint.parent, joint.child))
-            for value, slope in _joint_rows(joint.type, i, j, end, h):
+            for value, slope in _joint_rows(TYPES[joint.type].moves or (), i, j, end, h):
                 rows.append(slope / (0.5 * h**2))
                 right.append(-value / (0.5 * h**2))
-            for offset in RELEASED[joint.type]:
+            for offset in RELEASED[TYPES[joint.type].moves]:
                 row = np.zeros(size)
                 row[at + offset : at + offset + 3] = end[9:12] / self.mass.mean()
                 released.append(len(rows))
@@ -195,7 +203,7 @@ class Taylor:
         Q = np.linalg.lstsq(A, np.array(right), rcond=SINGULAR)[0]
         forces = {j.name: Q[at : at + 3] for j, at in zip(joints, places, strict=True)}
         moments = {
-            j.name: Q[at + 3 : at + 6] if j.type != "spherical" else np.zeros(3)
+            j.name: Q[at + 3 : at + 6] if _has_moment(j) else np.zeros(3)
             for j, at in zip(joints, places, strict=True)
         }
         for body in bodies:
@@ -210,7 +218,7 @@ class Taylor:
         zero = np.zeros((3, size))
         return Moving(state, state.force / self.mass[k], alpha, zero, zero.copy(), inverse)
 
-    def _react(self, bodies: list[Moving], joint: Any, at: int, r: np.ndarray) -> None:
+    def _react(self, bodies: list[Moving], joint: Joint, at: int, r: np.ndarray) -> None:
         """A joint's reaction on both its bodies, at one point r (Eqs. 14, 20, 34, 35)."""
         for name, sign in ((joint.parent, -1.0), (joint.child, 1.0)):
             if name == GROUND:
@@ -218,7 +226,7 @@ class Taylor:
             body = bodies[self.index[name]]
             body.L[:, at : at + 3] += sign * np.eye(3) / self.mass[self.index[name]]
             body.W[:, at : at + 3] += sign * body.inverse @ _tilde(r - body.state.r)
-            if joint.type != "spherical":
+            if _has_moment(joint):
                 body.W[:, at + 3 : at + 6] += sign * body.inverse
 
     def step(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -244,25 +252,29 @@ class Taylor:
         return q1, v1, 0.5 * h * float(power[0])
 
 
-def _joint_rows(kind: str, i: Moving, j: Moving, end: np.ndarray, h: float) -> list[Any]:
+def _has_moment(joint: Joint) -> bool:
+    return Ball() not in (TYPES[joint.type].moves or ())
+
+
+def _joint_rows(moves: tuple[Move, ...], i: Moving, j: Moving, end: np.ndarray, h: float) -> list[Any]:
     """Conditions at t + Δt with Q = 0, and their derivatives by Q (Eqs. 21, 25, 28, 32)."""
     Ri, Rj = end[3:12].reshape(3, 3, order="F"), end[15:24].reshape(3, 3, order="F")
     (pi, dpi), (pj, dpj) = i.point(end[:3], h), j.point(end[12:15], h)
     d, dd = pj - pi, dpj - dpi
     rows: list[Any] = []
-    if kind in ("spherical", "revolute"):
+    if Pz not in moves:
         rows += list(zip(d, dd, strict=True))
-    if kind == "spherical":
+    if Ball() in moves:
         return rows
     (zi, dzi), (zj, dzj) = i.vector(Ri[:, 2], h), j.vector(Rj[:, 2], h)
     across = Ri[:, :2].T  # two of the three rows of a cross product with the axis
     parallel = across @ _cross(zi, zj), across @ (_tilde(zi) @ dzj - _tilde(zj) @ dzi)
     rows += list(zip(*parallel, strict=True))
-    if kind == "revolute":
+    if Pz not in moves:
         return rows
     along = across @ _cross(zi, d), across @ (_tilde(zi) @ dd - _tilde(d) @ dzi)
     rows += list(zip(*along, strict=True))
-    if kind == "prismatic":
+    if Rz not in moves:
         (xi, dxi), (yj, dyj) = i.vector(Ri[:, 0], h), j.vector(Rj[:, 1], h)
         rows.append((xi @ yj, xi @ dyj + yj @ dxi))
     return rows

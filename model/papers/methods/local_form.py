@@ -6,6 +6,7 @@ satisfies all loops, so nothing drifts and nothing needs to be stabilized.
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 
 from . import charts, traced
@@ -20,15 +21,19 @@ class LocalForm:
         self.chart = charts.choose(method.kind, q, method.closure(q)[1], method.rank, method.chosen)
         self.near = q  # where the last search ended is where the next one starts
 
+    def displacement(self, q: np.ndarray) -> np.ndarray:
+        """d of q = r ⊕ d from the chart's reference r."""
+        return self.method.displacement(self.chart.reference, q)
+
     def to_local(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """y of a state on the manifold."""
         y_v = charts.speeds(self.chart, self.method.closure(q)[1], v)
-        return np.concatenate([charts.coordinates(self.chart, self.method.tree, q), y_v])
+        return np.concatenate([self.chart.R @ self.displacement(q), y_v])
 
     def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ψ(y): the state (q, v) on the manifold."""
         p, m = self.chart.size, self.method
-        q = charts.place(self.chart, m.tree, y[:p], self.near, m.closure, m.retract)
+        q = charts.place(self.chart, m, y[:p], self.near)
         self.near = q
         return q, charts.basis(self.chart, m.closure(q)[1]) @ y[p:]
 
@@ -37,19 +42,19 @@ class LocalForm:
         q, v = self.to_full(y)
         m, chart = self.method, self.chart
         _, dv, power = m.rates(q, v)
-        d = charts.displacement(m.tree, chart.reference, q)
+        dy_q = chart.R @ (m.rate_matrix(self.displacement(q)) @ v)
         if chart.kind != "differentiable":
-            return np.concatenate([chart.R @ (charts.rate_matrix(m.tree, d) @ v), chart.R @ dv]), power
+            return np.concatenate([dy_q, chart.R @ dv]), power
         s = m.simulation
         _, G, _, gamma, _ = s.engine.kernel("coefficients")(q, v, s.u, s.p)
         rate = m.kernel(traced.jacobian_rate)(q, v, s.p)
         dy = charts.basis(chart, G).T @ (dv - charts.bias(chart, G, rate, v, gamma))
-        return np.concatenate([chart.R @ (charts.rate_matrix(m.tree, d) @ v), dy]), power
+        return np.concatenate([dy_q, dy]), power
 
     def jacobian(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """∂f/∂y at the chart's reference pose, exact: Â of paper 004, 4.2, from the traced derivatives.
 
-        With ∂v/∂y_q = −S̄(G S̄)⁻¹ ∂(G v)/∂q K at constant y_v. For balls ẏ_q = R E(d) v adds ½ ∂(d×ω)/∂d.
+        With ∂v/∂y_q = −S̄(G S̄)⁻¹ ∂(G v)/∂q K at constant y_v. ẏ_q = R E(d) v adds ∂(E v)/∂d = −½ [v, ·].
         """
         m, chart, s = self.method, self.chart, self.method.simulation
         M, G, _, _, _ = s.engine.kernel("coefficients")(q, v, s.u, s.p)
@@ -61,16 +66,14 @@ class LocalForm:
         Dq, Dv = D[:, : len(v)], D[:, len(v) :]
         turned = -charts.dependent(chart, G, GV @ K)
         spin = np.zeros((len(v), len(v)))
-        for link in m.tree.links:
-            if link.move == "Q":
-                x, y, z = v[link.v]
-                spin[link.v, link.v] = 0.5 * np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
+        for move, link in m.tree.moves:
+            spin[link.v, link.v] = -0.5 * np.array(ca.DM(move.bracket(v[link.v])))
         R = chart.R
         return np.block([[R @ (spin @ K), R @ K], [R @ (Dq @ K + Dv @ turned), R @ (Dv @ K)]])
 
     def degraded(self, q: np.ndarray) -> bool:
         """Whether it is time for another chart; for balls also a quarter turn away from the reference."""
-        d = charts.displacement(self.method.tree, self.chart.reference, q)
-        balls = (d[link.v] for link in self.method.tree.links if link.move == "Q")
+        d = self.displacement(q)
+        balls = (d[link.v] for move, link in self.method.tree.moves if not move.plain)
         far = any(np.linalg.norm(x) > 2.0 for x in balls)
         return far or charts.degraded(self.chart, self.method.closure(q)[1])

@@ -11,6 +11,7 @@ import numpy as np
 from ...compile.kernel import Kernel
 from ...errors import SimulationError
 from ...joints.types import TYPES
+from ...manifold import lift
 from ...manifold.step import NODES, WEIGHTS
 from ...state import LiveState
 from . import accelerations, charts, stabilization, traced
@@ -52,6 +53,12 @@ class Method:
 
     def retract(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
         return self.simulation.engine.retract(q, delta)
+
+    def displacement(self, r: np.ndarray, q: np.ndarray) -> np.ndarray:
+        return self.kernel(lift.displacement)(r, q)
+
+    def rate_matrix(self, d: np.ndarray) -> np.ndarray:
+        return self.kernel(traced.rate_matrix)(d)
 
     def invariants(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         s = self.simulation
@@ -140,7 +147,7 @@ def chosen_speeds(simulation: LiveState, names: Iterable[str] | None) -> np.ndar
         joint = simulation.mechanism.joint(name)
         if name not in simulation.tree.v:
             raise SimulationError(f"joint '{name}' is cut and has no coordinates to choose; name another")
-        if "Q" in (TYPES[joint.type].moves or ()):
+        if not TYPES[joint.type].plain:
             raise SimulationError(
                 f"joint '{name}' turns freely and can't be chosen; name joints with one axis each"
             )
