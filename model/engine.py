@@ -23,14 +23,9 @@ from .equations import terms
 from .equations.outputs import outputs
 from .equations.terms import Equations
 from .loading import load
-from .manifold import rank, step
+from .manifold import rank
 from .variables import variables
 
-# Steps of time, (q, v, work, u, p, h) → (q, v, work), each traced and compiled whole.
-STEPPERS: dict[str, Callable[[Equations], ca.Function]] = {
-    "runge_kutta": step.runge_kutta,
-    "single": partial(step.runge_kutta, substeps=1),
-}
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
 SWEEPS = 20  # of the projection that leads back to closed loops from nearby
 
@@ -75,13 +70,13 @@ class Engine:
     def traced(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> ca.Function:
         """A function over symbols, traced when it is first needed and kept under its name.
 
-        `make` traces it; without, it is "outputs", one of `STEPPERS` or a function of `terms.py`.
+        `make` traces it; without, it is "outputs" or a function of `terms.py`.
         """
         if name not in self._traced:
             if name == "outputs":
                 self._traced[name] = outputs(self.equations, self.variables.layout)
             else:
-                self._traced[name] = (make or STEPPERS.get(name) or getattr(terms, name))(self.equations)
+                self._traced[name] = (make or getattr(terms, name))(self.equations)
         return self._traced[name]
 
     def kernel(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> Kernel:

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .compile.kernel import Kernel
 from .describe.mechanism import Mechanism
-from .engine import STEPPERS, Engine
+from .engine import Engine
 from .errors import SimulationError
 from .linear.linearize import LinearModel, linearize
+from .manifold import step
 from .manifold.rank import distance
 from .manifold.start_pose import start_coordinates
 from .run import assembly, inverse, mobility, poses
 from .run.assembly import AssemblyReport
 from .run.events import Event
+from .run.implicit import implicit
 from .run.integrate import Underlying, fixed_step, variable_step
 from .run.trajectory import Trajectory
-from .state import LiveState, State
+from .state import LiveState, State, Traced
 from .variables import Variables
 
+# Steps of time, each traced and compiled whole.
+STEPPERS: dict[str, Traced] = {
+    "runge_kutta": step.runge_kutta,
+    "single": partial(step.runge_kutta, substeps=1),
+    "implicit": implicit,
+}
 METHODS = ("fixed", "variable", "local")
 
 
@@ -50,8 +59,6 @@ class Simulation(LiveState):
     work : energy that inputs and loads put in, less what dampers took, since the start, joules.
     """
 
-    steppers: tuple[str, ...] = (*STEPPERS, "implicit")
-
     def __init__(
         self,
         mechanism: Mechanism | str | Engine,
@@ -68,17 +75,13 @@ class Simulation(LiveState):
             engine = mechanism
         else:
             raise SimulationError("an engine has its gravity and its compiler; give neither beside it")
-        self._check_stepper(stepper)
+        if stepper not in STEPPERS:
+            raise SimulationError(f"there is no stepper '{stepper}'; known: {', '.join(STEPPERS)}")
         p = engine.parameters(parameters or {})
         q, u = start_coordinates(engine.mechanism, engine.tree), np.zeros(len(engine.inputs))
         guess = State(0.0, q, np.zeros(engine.tree.nv), u, p)
         self._initial, self.start_report = assembly.assemble(engine, guess, start or {})
-        super().__init__(engine, self._initial, stepper)
-
-    def _check_stepper(self, stepper: str) -> None:
-        if stepper not in self.steppers:
-            known = ", ".join(self.steppers)
-            raise SimulationError(f"there is no stepper '{stepper}'; known: {known}")
+        super().__init__(engine, self._initial, stepper, STEPPERS[stepper])
 
     def __getstate__(self) -> dict[str, Any]:
         return {"engine": self.engine, "stepper": self.stepper, "state": self.state} | {
@@ -86,16 +89,9 @@ class Simulation(LiveState):
         }
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        LiveState.__init__(self, saved.pop("engine"), saved.pop("state"), saved.pop("stepper"))
+        stepper = saved.pop("stepper")
+        LiveState.__init__(self, saved.pop("engine"), saved.pop("state"), stepper, STEPPERS[stepper])
         vars(self).update(saved)
-
-    def _advance(self, h: float) -> None:
-        if self.stepper in STEPPERS:
-            super()._advance(h)
-        else:
-            from .papers.methods import implicit
-
-            self.move(self.time, *implicit.advance(self, h))
 
     # -- motion --------------------------------------------------------------------------
 
@@ -172,8 +168,8 @@ class Simulation(LiveState):
         return self.engine.compiled
 
     def kernel(self, name: str) -> Kernel:
-        """A traced function as fast code; see `Engine.kernel`."""
-        return self.engine.kernel(name)
+        """A traced function as fast code: one of `terms.py`, "outputs" or a stepper."""
+        return self.engine.kernel(name, STEPPERS.get(name))
 
     # -- questions and changes -----------------------------------------------------------------
 

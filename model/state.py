@@ -18,6 +18,8 @@ from .errors import SimulationError
 from .manifold.assemble import loop_residuals
 from .manifold.thresholds import REFUSED
 
+Traced = Callable[[Equations], ca.Function]
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -44,11 +46,13 @@ class State:
 class LiveState:
     """The present state of a mechanism in memory that the engine's kernels read and write.
 
+    `step` traces the step of time, (q, v, work, u, p, h) → (q, v, work), that goes by the name `stepper`.
     q, v, u, p are that memory itself: read them freely; `state`, `set_inputs` and `put` change them.
     """
 
-    def __init__(self, engine: Engine, state: State, stepper: str):
+    def __init__(self, engine: Engine, state: State, stepper: str, step: Traced):
         self.engine, self.stepper = engine, stepper
+        self._trace = step
         self.mechanism, self.tree = engine.mechanism, engine.tree
         self.equations, self.inputs = engine.equations, engine.inputs
         sizes = (self.tree.nq, self.tree.nv, 1, len(self.inputs), self.equations.p.numel())
@@ -149,7 +153,7 @@ class LiveState:
         if self._step is None:
             n, m = self.tree.nq, self.tree.nq + self.tree.nv
             new = self._new[:n], self._new[n:m], self._new[m:]
-            self._step = self.engine.kernel(self.stepper).bind(
+            self._step = self.engine.kernel(self.stepper, self._trace).bind(
                 (self.q, self.v, self._work, self.u, self._p), new
             )
             self._h = self._step.arguments[5]
@@ -168,7 +172,7 @@ class LiveState:
         finally:
             self._alone.release()
 
-    def bind(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> Kernel:
+    def bind(self, name: str, make: Traced | None = None) -> Kernel:
         """An engine's kernel of (q, v, u, p, …) that reads this state's own memory."""
         return self.engine.kernel(name, make).bind((self.q, self.v, self.u, self._p))
 

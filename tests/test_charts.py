@@ -68,19 +68,6 @@ def test_rates_are_those_of_the_full_motion(kind: str) -> None:
     assert np.abs(forward - slope).max() < 1e-4 * np.abs(slope).max()
 
 
-def test_jacobian_against_differences() -> None:
-    s = Simulation("stewart")
-    s.set_inputs([5.0, -3.0, 8.0])
-    s.run(0.4, 1e-3)
-    for kind in ("partition", "tangent_qr", "tangent_svd", "chosen"):
-        form = LocalForm(Method(s, chart=kind), s.q.copy())
-        y = form.to_local(s.q, s.v)
-        exact = form.jacobian(s.q, s.v)
-        for k, e in enumerate(1e-6 * np.eye(len(y))):
-            column = (form.rates(y + e)[0] - form.rates(y - e)[0]) / 2e-6
-            assert np.abs(exact[:, k] - column).max() < 1e-7 * np.abs(exact).max()
-
-
 def test_parallel_robot_has_a_constant_basis() -> None:
     """Paper 004, 2.4.1: with q1, q2 chosen the relation is linear, so K does not change."""
     s = Simulation("parallel_robot")

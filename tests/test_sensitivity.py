@@ -12,7 +12,6 @@ from cutjoint.model.describe.parameters import default_vector, lookup, replace_v
 from cutjoint.model.design.eigenvalue_sensitivity import eigenvalue_sensitivities
 from cutjoint.model.design.sensitivity import motion_sensitivities, sensitivities
 from cutjoint.model.errors import SimulationError
-from cutjoint.model.linear.linearize import linearize
 from cutjoint.model.run.equilibrium import settle
 from random_mechanisms import random_loop
 
@@ -28,19 +27,18 @@ class Twin:
     def at(self, path: str, change: float, q, v, u, held: list[int]) -> Simulation:
         """One number changed; the loops closed by dependent coordinates and speeds alone."""
         s = self.simulation
-        s.p[:] = default_vector(replace_value(self.mechanism, path, lookup(self.mechanism, path) + change))
+        p = default_vector(replace_value(self.mechanism, path, lookup(self.mechanism, path) + change))
         follow = [k for k in range(s.tree.nv) if k not in held]
         for _ in range(20):
-            g, G = s.engine.closure(q, s.p)
+            g, G = s.engine.closure(q, p)
             delta = np.zeros(s.tree.nv)
             delta[follow] = np.linalg.lstsq(G[:, follow], -g, rcond=1e-9)[0]
             q = s.kernel("retraction")(q, delta)
             if np.abs(g).max() < 1e-14:
                 break
-        G, v = s.engine.closure(q, s.p)[1], v.copy()
+        G, v = s.engine.closure(q, p)[1], v.copy()
         v[follow] = np.linalg.lstsq(G[:, follow], -G[:, held] @ v[held], rcond=1e-9)[0]
-        s.state = replace(s.state, q=q, v=v)
-        s.set_inputs(u)
+        s.state = replace(s.state, q=q, v=v, u=np.asarray(u), p=p)
         return s
 
     def differences(self, path: str, size: float, read, *state) -> np.ndarray:
@@ -206,14 +204,14 @@ def test_eigenvalues_move_as_the_linear_model_does(follow):
     settle(simulation)
     state, u = simulation.state, simulation.state.u
     result = eigenvalue_sensitivities(simulation, paths, ["rack", "arm"], follow)
-    assert np.allclose(result.eigenvalues, linearize(simulation).eigenvalues(), atol=1e-8)
+    assert np.allclose(result.eigenvalues, simulation.linearize().eigenvalues(), atol=1e-8)
     held = _places(simulation, result.held)
     twin = Twin(mechanism, paths)
 
     def spectrum(other: Simulation) -> np.ndarray:
         if follow:
             settle(other)
-        return linearize(other, states=["rack", "arm"]).eigenvalues()
+        return other.linearize(states=["rack", "arm"]).eigenvalues()
 
     for k, (path, size) in enumerate(paths.items()):
         numeric = twin.differences(path, size, spectrum, state.q, state.v, u, held)

@@ -58,13 +58,13 @@ def test_the_past_is_kept_and_the_future_is_simulated(line: TimeLine) -> None:
 
 def test_other_torques_keep_the_past_and_change_the_future(line: TimeLine) -> None:
     line.go(6)
-    before, old = line.frames[3][0].q, line.frames[6][0].q
+    before, old = line.frames[3].q, line.frames[6].q
     line.go(3)
     line.drive({"motor1": -TORQUE})
     assert len(line.frames) == 4
-    np.testing.assert_array_equal(line.frames[3][0].q, before)
+    np.testing.assert_array_equal(line.frames[3].q, before)
     line.go(6)
-    assert np.abs(line.frames[6][0].q - old).max() > 1e-4
+    assert np.abs(line.frames[6].q - old).max() > 1e-4
 
 
 def test_a_new_pose_starts_at_rest_with_closed_loops(line: TimeLine) -> None:

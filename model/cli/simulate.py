@@ -15,7 +15,7 @@ from ..files import check_writable, picture_format
 from ..joints.types import TYPES
 from ..loading import load
 from ..run.trajectory import Trajectory
-from ..simulation import METHODS, Simulation
+from ..simulation import METHODS, STEPPERS, Simulation
 from .common import (
     Progress,
     add_gravity,
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stepper",
         default="runge_kutta",
         metavar="NAME",
-        help=f"how a fixed step is taken: {', '.join(Simulation.steppers)} (default runge_kutta)",
+        help=f"how a fixed step is taken: {', '.join(STEPPERS)} (default runge_kutta)",
     )
     for option in PAPERS:
         parser.add_argument(f"--{option}", help=argparse.SUPPRESS)
@@ -135,9 +135,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _simulation(args: argparse.Namespace) -> tuple[type[Simulation], dict[str, Any]]:
-    """The simulation that knows the chosen ways, and those of the papers that were chosen."""
+    """What knows the chosen ways to compute the motion: the papers' are asked for only if one is wanted."""
     ways = {option: value for option in PAPERS if (value := getattr(args, option)) is not None}
-    if not ways and args.stepper in Simulation.steppers:
+    if not ways and args.stepper in STEPPERS:
         return Simulation, {}
     from ..papers.methods import MethodSimulation
 

@@ -6,7 +6,6 @@ satisfies all loops, so nothing drifts and nothing needs to be stabilized.
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
 
 from . import charts, traced
@@ -50,26 +49,6 @@ class LocalForm:
         rate = m.kernel(traced.jacobian_rate)(q, v, s.p)
         dy = charts.basis(chart, G).T @ (dv - charts.bias(chart, G, rate, v, gamma))
         return np.concatenate([dy_q, dy]), power
-
-    def jacobian(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """∂f/∂y at the chart's reference pose, exact: Â of paper 004, 4.2, from the traced derivatives.
-
-        With ∂v/∂y_q = −S̄(G S̄)⁻¹ ∂(G v)/∂q K at constant y_v. ẏ_q = R E(d) v adds ∂(E v)/∂d = −½ [v, ·].
-        """
-        m, chart, s = self.method, self.chart, self.method.simulation
-        M, G, _, _, _ = s.engine.kernel("coefficients")(q, v, s.u, s.p)
-        dv, lam = s.engine.kernel("dynamics")(q, v, s.u, s.p)
-        E, c, GV = m.kernel(traced.derivatives)(q, v, dv, lam, s.u, s.p)
-        K = charts.basis(chart, G)
-        bias = charts.dependent(chart, G, -c)
-        D = bias + K @ np.linalg.solve(K.T @ M @ K, -K.T @ (E + M @ bias))  # ∂v̇ along δ and v
-        Dq, Dv = D[:, : len(v)], D[:, len(v) :]
-        turned = -charts.dependent(chart, G, GV @ K)
-        spin = np.zeros((len(v), len(v)))
-        for move, link in m.tree.moves:
-            spin[link.v, link.v] = -0.5 * np.array(ca.DM(move.bracket(v[link.v])))
-        R = chart.R
-        return np.block([[R @ (spin @ K), R @ K], [R @ (Dq @ K + Dv @ turned), R @ (Dv @ K)]])
 
     def degraded(self, q: np.ndarray) -> bool:
         """Whether it is time for another chart; for balls also a quarter turn away from the reference."""

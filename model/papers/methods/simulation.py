@@ -9,23 +9,27 @@ from typing import Any
 import numpy as np
 
 from ...describe.mechanism import Mechanism
-from ...engine import STEPPERS, Engine
+from ...engine import Engine
 from ...errors import SimulationError
-from ...simulation import Simulation
-from . import accelerations, charts, implicit, stabilization
+from ...simulation import STEPPERS, Simulation
+from . import accelerations, charts, stabilization
 from .huang import Taylor
 from .method import Method, chosen_speeds
 from .variable import LocalSolver
 
-FORMULATIONS, STABILIZATIONS, CHARTS = accelerations.NAMES, stabilization.NAMES, charts.KINDS
-NUMERIC = ("implicit", "taylor")  # steppers that are not traced
+# What there is to choose; the first of each is what `Simulation` does.
+NAMES = {
+    "formulation": accelerations.NAMES,
+    "stabilization": stabilization.NAMES,
+    "stepper": (*STEPPERS, "taylor"),
+    "chart": charts.KINDS,
+}
 
 
 class MethodSimulation(Simulation):
     """A `Simulation` with a formulation, a stabilization, a stepper and a chart of one's choice.
 
-    formulation, stabilization, stepper, chart : see `docs/singularities.md`; the defaults are what
-        `Simulation` does.
+    formulation, stabilization, stepper, chart : names out of `NAMES`, see `docs/singularities.md`.
     coordinates : joints whose speeds make the chart "chosen"; the motors' if None.
     """
 
@@ -40,11 +44,8 @@ class MethodSimulation(Simulation):
         coordinates: Iterable[str] | None = None,
         **options: Any,
     ):
-        for what, name, names in (
-            ("formulation", formulation, FORMULATIONS),
-            ("stabilization", stabilization, STABILIZATIONS),
-            ("chart", chart, CHARTS),
-        ):
+        chosen = (formulation, stabilization, stepper, chart)
+        for (what, names), name in zip(NAMES.items(), chosen, strict=True):
             if name not in names:
                 raise SimulationError(f"there is no {what} '{name}'; known: {', '.join(names)}")
         plain = (formulation, stabilization) == ("default", "projection")
@@ -53,42 +54,39 @@ class MethodSimulation(Simulation):
                 f"the stepper '{stepper}' brings its own formulation and stabilization; "
                 "leave both at their defaults"
             )
-        super().__init__(mechanism, stepper=stepper, **options)
-        self.names = (formulation, stabilization, chart, coordinates)
-        self.traced = plain and stepper in STEPPERS
-        if stabilization in ("none", "baumgarte"):
-            self.open_up_to = math.inf
+        taylor = stepper == "taylor"
+        super().__init__(mechanism, stepper="runge_kutta" if taylor else stepper, **options)
         if coordinates is not None:
+            coordinates = tuple(coordinates)
             chosen_speeds(self, coordinates)
+        self._names = (formulation, stabilization, chart, coordinates)
+        self._way = "taylor" if taylor else "traced" if plain else "numeric"
+        self.open_up_to = math.inf if stabilization in ("none", "baumgarte") else self.open_up_to
         self._method: Method | None = None
         self._taylor: Taylor | None = None
 
-    steppers = (*STEPPERS, *NUMERIC)
-
     def __getstate__(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in ("names", "traced", "open_up_to")}
+        own = {name: getattr(self, name) for name in ("_names", "_way", "open_up_to")}
         return super().__getstate__() | own | {"_method": None, "_taylor": None}
 
     def method(self) -> Method:
         """The formulation, stabilization and chart this simulation was made with, as numbers."""
         if self._method is None:
-            self._method = Method(self, *self.names)
+            self._method = Method(self, *self._names)
         return self._method
 
     def accelerations(self) -> tuple[np.ndarray, np.ndarray]:
-        return super().accelerations() if self.traced else self.method().accelerate(self.q, self.v)
+        if self._way == "numeric":
+            return self.method().accelerate(self.q, self.v)
+        return super().accelerations()
 
     def _advance(self, h: float) -> None:
-        if self.traced:
+        if self._way == "traced":
             return super()._advance(h)
-        q, v = self.q.copy(), self.v.copy()
-        if self.stepper == "implicit":
-            q, v, work = implicit.step(self.method(), q, v, h)
-        elif self.stepper == "taylor":
+        if self._way == "taylor":
             self._taylor = self._taylor or Taylor(self)
-            q, v, work = self._taylor.step(q, v, h)
-        else:
-            q, v, work = self.method().step(q, v, h)
+        way = self._taylor or self.method()
+        q, v, work = way.step(self.q.copy(), self.v.copy(), h)
         return self.move(self.time, q, v, self.work + work)
 
     def _solver(self, method: str, end: float, tolerance: float) -> Any:

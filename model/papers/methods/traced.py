@@ -8,7 +8,6 @@ from ...equations.kinematics import motion, position_rates
 from ...equations.loops import jacobian, loops, residual
 from ...equations.outputs import energies
 from ...equations.terms import Equations, dense, terms
-from ...linear.exact import partials
 from ...manifold.lift import displacement_rates
 
 
@@ -38,20 +37,6 @@ def invariants(eq: Equations) -> ca.Function:
     H = ca.horzcat(_along(eq, h), ca.jacobian(h, eq.v))
     names = ["q", "v", "u", "p"], ["h", "H"]
     return dense(ca.Function("invariants", [eq.q, eq.v, eq.u, eq.p], [h, H], *names))
-
-
-def derivatives(eq: Equations) -> ca.Function:
-    """(q, v, v̇, λ, u, p) → (∂E, ∂c, ∂(G v)/∂δ), exact, at constant v̇ and λ.
-
-    E = M v̇ − F + Gᵀλ (nv × 2nv) and c = G v̇ − γ (m × 2nv), along δ and v; see `linear/exact.py`.
-    """
-    t = terms(eq)
-    dv, lam = ca.SX.sym("dv", eq.tree.nv), ca.SX.sym("lam", t.G.shape[0])
-    part = partials(eq, dv, lam)
-    out = [ca.horzcat(part.Eq, part.Ev), ca.horzcat(part.cq, part.cv), _along(eq, t.G @ eq.v)]
-    names = ["q", "v", "dv", "lam", "u", "p"], ["E", "C", "GV"]
-    arguments = [eq.q, eq.v, dv, lam, eq.u, eq.p]
-    return dense(ca.Function("derivatives", arguments, out, *names))
 
 
 def _along(eq: Equations, x: ca.SX) -> ca.SX:
