@@ -8,12 +8,13 @@ import casadi as ca
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, load
-from cutjoint.model.cartesian import CartesianSimulation, Lock, Marker, laws
+from cutjoint.model.cartesian import CartesianSimulation, Lock, Marker, euler, laws
 from cutjoint.model.cartesian.lock import marker
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.errors import AssemblyError, DescriptionError, SimulationError
+from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
-from random_mechanisms import random_loop, random_tree
+from random_mechanisms import Maker, random_loop, random_tree
 from scipy.spatial.transform import Rotation
 
 # Crank, rod and a piston that may turn in its bore (R-S-R-C): 1 freedom, nothing redundant.
@@ -169,6 +170,46 @@ def test_one_coordinate_of_a_cylindrical_joint_can_be_driven():
     assert abs(end["body.plug.angular_velocity[3]"][-1] - 3.0) < 1e-10
     pulled = CartesianSimulation(described, drives={"bore": [None, laws.sine(0.1, 2.0)]})
     assert abs(pulled.run(0.3, 0.3)["body.plug.position[3]"][-1] - 0.1 * np.sin(1.2 * np.pi)) < 1e-9
+
+
+@pytest.mark.parametrize("kind", [name for name, kind in TYPES.items() if kind.moves])
+def test_joints_of_every_type_follow_laws_and_say_what_that_takes(kind):
+    """Every coordinate driven: motion as told, and `drive` is what inverse dynamics asks for."""
+    make, moves = Maker(5), TYPES[kind].moves
+    joint = make.joint("j", kind, "ground", "b", False)
+    described = Mechanism("driven", (make.body("b"),), (joint,), gravity=make.point(9))
+    t = ca.SX.sym("t")
+    x = ca.vertcat(1, ca.sin(t), ca.sin(2 * t), 0.3 * t)
+    turning = laws.function(ca.Function("turning", [t], [x / ca.norm_2(x)]))
+    given = [laws.sine(0.3 + 0.1 * k, 0.5, k) if m.plain else turning for k, m in enumerate(moves)]
+    times = [0.0, 0.3, 0.7]
+    ours = CartesianSimulation(described, drives={"j": given}).kinematics(times)
+    engine = Simulation(described, compile=False)
+    for n, time in enumerate(times):
+        jets = [law(time) for law in given]
+        q = np.concatenate([jet.x for jet in jets])
+        # ω = 2 G ė and α = 2 G ë of Euler parameters of length one
+        N = [np.eye(1) if len(jet.x) == 1 else 2 * euler.body_matrix(jet.x) for jet in jets]
+        v, dv = (np.concatenate([a @ jet[k] for a, jet in zip(N, jets, strict=True)]) for k in (1, 2))
+        assert np.abs(np.abs(ours["joint.j.position"][n]) - np.abs(q)).max() < 1e-10  # −e turns as e does
+        assert np.abs(ours["joint.j.velocity"][n] - v).max() < 1e-9
+        wanted = engine.kernel("needed_forces")(q, v, dv, engine.u, engine.p)
+        assert np.abs(ours["drive.j"][n] - wanted).max() < 1e-8 * (1 + np.abs(wanted).max())
+
+
+def test_laws_are_counted_and_measured():
+    bodies = (Body("b", 1.0, (0, 0, 0), (1, 1, 1, 0, 0, 0)),)
+    described = Mechanism("b", bodies, (Joint("j", "universal", "ground", "b"),))
+    for given, sentence in (
+        ([laws.ramp(1.0)], r"joint 'j' \(universal\) takes 2 motion laws, not 1"),
+        ([laws.ramp(1.0), None], r"joint 'j' \(universal\) needs a motion law for every coordinate"),
+        ([laws.ramp(1.0), laws.ramp([1.0, 2.0])], "must give 1 numbers, not 2"),
+    ):
+        with pytest.raises(DescriptionError, match=sentence):
+            CartesianSimulation(described, drives={"j": given})
+    rigid = replace(described, joints=(Joint("j", "fixed", "ground", "b"),))
+    with pytest.raises(DescriptionError, match=r"joint 'j' \(fixed\) can't follow a motion law"):
+        CartesianSimulation(rigid, drives={"j": laws.ramp(1.0)})
 
 
 def test_a_lock_leads_a_body_along_a_trajectory():
