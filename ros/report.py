@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..model import SimulationError
 from .loop import Loop
-from .settings import REAL_TIME
+from .settings import REAL_TIME, SettingError
 
 OK, WARN, ERROR = 0, 1, 2
+STANDARD = ("loop.residual", "singularity.distance", "singularity.rank")  # always told, in words
 NEAR_SINGULAR = 1e-3  # smallest singular value below which the pose is worth a warning
 
 
@@ -24,14 +26,19 @@ class Health:
         self._begin = (self._wall, self._cpu)
         self._overruns = 0
         self._regular = loop.simulation.topology()
+        outputs = loop.simulation.variables().outputs
+        try:
+            self._chosen = [column.name for column in outputs.columns(loop.settings.diagnostics)]
+        except SimulationError as problem:
+            raise SettingError(f"diagnostics: {problem}") from None
+        self._rows = np.concatenate([outputs.rows(STANDARD), outputs.rows(self._chosen)])
 
     def look(self, loop: Loop) -> tuple[int, str, dict[str, Any]]:
         """Level, message and values since the last look."""
         now, at, cpu = time.monotonic(), loop.time, _cpu()
         elapsed = max(now - self._wall, 1e-9)
         commands, pace = loop.commands, loop.pace
-        distance, rank = loop.simulation.engine.singularity(loop.simulation.q, loop.simulation.p)
-        residual = np.abs(loop.simulation.closure()[0]).max(initial=0.0)
+        residual, distance, rank, *chosen = loop.simulation.read(self._rows).tolist()
         values: dict[str, Any] = {
             "mode": loop.settings.mode,
             "simulated time": f"{at:.6f}",
@@ -51,6 +58,7 @@ class Health:
             **_jitter("period", pace.jitter),
             **_jitter("command interval", commands.jitter),
         }
+        values |= {name: f"{x:.9g}" for name, x in zip(self._chosen, chosen, strict=True)}
         if loop.link is not None:
             values |= {f"udp {name}": count for name, count in asdict(loop.link.counts).items()}
             values |= _jitter("udp response", loop.link.response)

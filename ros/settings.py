@@ -101,6 +101,14 @@ def _start(name: str, value: Any) -> dict[str, list[float]]:
     return result
 
 
+def _names(name: str, value: Any) -> list[str]:
+    """Names with spaces between, or a list of them."""
+    words = value.split() if isinstance(value, str) else value
+    if not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
+        raise SettingError(f"{name} takes names with spaces between, not '{value}'")
+    return list(words)
+
+
 often = number(0.01, 10000, zero=True)
 SETTINGS = (
     Setting("mechanism", "", "name of an example or path of a description file", _mechanism),
@@ -120,6 +128,7 @@ SETTINGS = (
     ),
     Setting("joint_state_rate", 100.0, "joint states a simulated second; 0: every period", often, True),
     Setting("diagnostics_rate", 1.0, "diagnostics a second; 0: none", often, True),
+    Setting("diagnostics", "", "further outputs there, such as 'energy body.*.position'", _names),
     Setting("marker_rate", 20.0, "markers a second while somebody listens; 0: none", often, True),
     Setting("publish_clock", False, "publish /clock, and stamp messages with simulated time", _flag),
     Setting("clock_rate", 100.0, "clock messages a simulated second; 0: every period", often, True),
@@ -146,6 +155,7 @@ class Settings:
     command_timeout: float
     joint_state_rate: float
     diagnostics_rate: float
+    diagnostics: list[str]
     marker_rate: float
     publish_clock: bool
     clock_rate: float
