@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model.describe.flaws import nearest
 from ..model.errors import CutjointError
 from ..model.linear.model import LinearModel
 
@@ -52,7 +53,7 @@ def _linear_model(
     chosen = [v for v in description.modelVariables if v.causality == "output"] if wanted is None else []
     for name in [*values, *(wanted or ())]:
         if name not in variables:
-            raise CutjointError(f"the FMU has no variable '{name}'")
+            raise CutjointError(f"the FMU has no variable '{name}'; {nearest(name, variables)}")
     chosen += [variables[name] for name in wanted or ()]
     is3 = description.fmiVersion.startswith("3")
     begin(fmu, is3, {variables[name].valueReference: value for name, value in values.items()})

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..model.describe import parameters
 from ..model.describe.mechanism import Mechanism
-from ..model.errors import CutjointError, SimulationError
+from ..model.errors import CutjointError, UnknownName
 from ..model.simulation import Simulation
 from ..model.variables import Table, Variable
 
@@ -163,7 +163,7 @@ def _chosen(table: Table, names: Iterable[str], option: str) -> tuple[Variable, 
     """The variables of these names, or all."""
     try:
         return table.choose(names) or tuple(table)
-    except SimulationError as problem:
+    except UnknownName as problem:
         raise CutjointError(f"{option}: {problem}") from None
 
 

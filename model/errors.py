@@ -17,3 +17,7 @@ class AssemblyError(CutjointError):
 
 class SimulationError(CutjointError):
     """A simulation asked for something it can't do, such as a step of negative length."""
+
+
+class UnknownName(SimulationError):
+    """A name that is not in the table of variables: the message has the nearest that is."""

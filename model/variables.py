@@ -23,7 +23,7 @@ from .describe.fields import Quantity, fields_of
 from .describe.flaws import Flaw, nearest
 from .describe.mechanism import Mechanism, Motor, Strut
 from .equations.topology import Tree
-from .errors import SimulationError
+from .errors import UnknownName
 from .joints.types import TYPES
 
 _COMPONENT = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
@@ -85,7 +85,7 @@ class Table:
         whole, k = split(name)
         found = self.named.get(whole)
         if found is None or (k is not None and not (found.size > 1 and 1 <= k <= found.size)):
-            raise SimulationError(self.unknown(name))
+            raise UnknownName(self.unknown(name))
         return found if k is None else found.component(k)
 
     def choose(self, names: Iterable[str], traced: bool = False) -> tuple[Variable, ...]:
@@ -100,11 +100,11 @@ class Table:
                 fit = [v for v in self if fnmatchcase(v.name, whole) and (v.differentiable or not traced)]
                 fit = fit if k is None else [v.component(k) for v in fit if v.size > 1 and 1 <= k <= v.size]
                 if not fit:
-                    raise SimulationError(self.unknown(name))
+                    raise UnknownName(self.unknown(name))
             else:
                 fit = [self.find(name)]
                 if traced and not fit[0].differentiable:
-                    raise SimulationError(
+                    raise UnknownName(
                         f"{self.what} '{name}' is found by iteration and has no derivatives; leave it out"
                     )
             found |= {v.name: v for v in fit}
@@ -127,7 +127,8 @@ class Table:
             has = "is one number" if size == 1 else f"has the components 1 to {size}"
             return f"there is no {self.what} '{name}'; '{whole}' {has}"
         known = self.named if k is None else [f"{v.name}[{k}]" for v in self if 1 <= k <= v.size > 1]
-        hint = nearest(name, known or self.named, "'cutjoint show MECHANISM --outputs' lists all")
+        where = "'cutjoint show MECHANISM --outputs' lists all" if self.what == "output" else ""
+        hint = nearest(name, known or self.named, where)
         return f"there is no {self.what} '{name}'; {hint}"
 
 
@@ -166,7 +167,7 @@ def positions(names: Sequence[str], wanted: str, what: str) -> list[int]:
     """Where a number, or all components of a vector, stand in a list of columns' names."""
     found = [k for k, name in enumerate(names) if wanted in (name, split(name)[0])]
     if not found:
-        raise SimulationError(f"there is no {what} '{wanted}'; {nearest(wanted, names)}")
+        raise UnknownName(f"there is no {what} '{wanted}'; {nearest(wanted, names)}")
     return found
 
 
@@ -265,7 +266,7 @@ def _own(
             raise Flaw(place, f"{whose}; choose another, such as 'my_{name}'")
         try:
             found = known.find(source)
-        except SimulationError as problem:
+        except UnknownName as problem:
             raise Flaw(place, str(problem)) from None
         result[name] = replace(found, name=name, about=f"{source}: {found.about}", own=True)
     return result

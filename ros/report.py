@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model import SimulationError
+from ..model.errors import UnknownName
 from .loop import Loop
 from .settings import REAL_TIME, SettingError
 
@@ -29,7 +29,7 @@ class Health:
         outputs = loop.simulation.variables().outputs
         try:
             self._chosen = [column.name for column in outputs.columns(loop.settings.diagnostics)]
-        except SimulationError as problem:
+        except UnknownName as problem:
             raise SettingError(f"diagnostics: {problem}") from None
         self._rows = np.concatenate([outputs.rows(STANDARD), outputs.rows(self._chosen)])
 

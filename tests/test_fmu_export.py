@@ -100,8 +100,8 @@ def test_names_never_reach_c_or_paths_unescaped() -> None:
     assert "&lt;b&gt; &amp; &quot;quotes&quot; %s" in description(hostile)
 
 
-def test_the_singular_value_is_numpys(tmp_path: Path) -> None:
-    """The one numeric routine that is written in C by hand."""
+def test_the_singular_value_and_the_rank_are_numpys(tmp_path: Path) -> None:
+    """The one numeric routine that is written in C by hand, and what it leaves behind."""
     for name in ("core.h", "numeric.c"):
         shutil.copy(Path(build.__file__).parent / "c" / name, tmp_path)
     sizes = [f"N{x}" for x in ("Q", "V", "U", "P", "M", "F", "Y", "LINEAR")]
@@ -125,6 +125,9 @@ def test_the_singular_value_is_numpys(tmp_path: Path) -> None:
         sigma = c.cj_singular(at(G), m, n, rank, at(work), at(U), at(a), at(b))
         assert sigma == pytest.approx(np.linalg.svd(G, compute_uv=False)[rank - 1], rel=1e-10)
         assert a @ G @ b == pytest.approx(sigma, rel=1e-9)
+        assert (
+            c.cj_longer(at(work), m, n, ctypes.c_double(1e-7)) == np.linalg.matrix_rank(G, rtol=1e-7) == rank
+        )
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ Pair = tuple[RosProcess, Client]
 def pair() -> Iterator[Pair]:
     domain = new_domain()
     arguments = ["--clock", "--start", *START, "--param", "joint_state_rate=200", "diagnostics_rate=10"]
+    arguments += ["diagnostics=height body.platform.position singularity.*"]
     with node(domain, "stewart", *arguments) as process, Client(domain) as client:
         client.ready(process)
         yield process, client
@@ -71,6 +72,10 @@ def test_joint_states_come_at_the_asked_rate_with_all_joints(client: Client) -> 
     # On a busy machine it may lag, but then it says so: what the clock shows is what it counts.
     health = client.diagnostics()
     assert float(health["drift"]) == pytest.approx(float(health["lag"]), abs=0.05)
+    assert health["height"] == health["body.platform.position[3]"] and health["singularity.rank"] == "6"
+    assert float(health["singularity.distance"]) == pytest.approx(
+        float(health["singularity distance"]), rel=1e-5
+    )
     assert all(
         len(s.name) == len(s.position) == len(s.velocity) == len(s.effort) == 15 for s in client.states
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..describe.flaws import nearest
-from ..errors import CutjointError, SimulationError
+from ..errors import CutjointError, UnknownName
 
 if TYPE_CHECKING:
     from ..simulation import Simulation
@@ -87,7 +87,7 @@ def output_columns(simulation: Simulation, names: Iterable[str], traced: bool = 
     """What `--output` names: columns and their units; with `traced`, such as have derivatives."""
     try:
         chosen = simulation.variables().outputs.columns(names, traced)
-    except SimulationError as problem:
+    except UnknownName as problem:
         raise CutjointError(f"--output: {problem}") from None
     return {column.name: "" if column.unit == "1" else column.unit for column in chosen}
 

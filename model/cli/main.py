@@ -23,7 +23,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from ..errors import AssemblyError, CutjointError, SimulationError
+from ..errors import AssemblyError, CutjointError, SimulationError, UnknownName
 
 # Name -> module, one-line help. Those whose module is not installed are not offered.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -143,7 +143,7 @@ def _exists(module: str) -> bool:
 
 def _report(error: Exception) -> int:
     if isinstance(error, CutjointError):
-        codes = {AssemblyError: NOT_ASSEMBLED, SimulationError: NOT_SIMULATED}
+        codes = {AssemblyError: NOT_ASSEMBLED, UnknownName: USAGE, SimulationError: NOT_SIMULATED}
         return _fail(str(error), next((c for t, c in codes.items() if isinstance(error, t)), USAGE))
     if isinstance(error, OSError):
         where = f" '{error.filename}'" if error.filename else ""

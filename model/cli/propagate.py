@@ -8,8 +8,8 @@ from typing import Any
 
 from ..describe.mechanism import Mechanism
 from ..describe.writer import save
+from ..design.dimensions import GROUPS
 from ..design.propagate import Propagation, propagate, stretch
-from ..design.variables import GROUPS
 from ..errors import CutjointError
 from ..files import check_writable
 from ..loading import load

@@ -5,7 +5,7 @@ and joint axes C (to the body). Small changes are δr, the rotation δπ in worl
 δs', and ξ' in the body's axes (δC = ξ̃' C). Table 1 and Eqs. 5, 7, 14, 30-35 of the paper lack the
 factor A in the ξ' columns, which is put in here; Eqs. 12 and 16 end with δs'_ij; the sum
 Φ_ẑi + Φ_ẑj is −d̃ for the spherical constraint, zero only once it is closed, so the share of
-the junction body is kept. `design/variables.py` gets the same by automatic differentiation, for any joint.
+the junction body is kept. `design/dimensions.py` gets the same by automatic differentiation, for any joint.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..equations.topology import Tree
 from ..joints.moves import Move
 from ..joints.rows import Across, Along, AlongChild, Distance, SlideDistance, Thread, Together
 from ..joints.types import TYPES
-from .variables import semi_rotation
+from .dimensions import semi_rotation
 
 
 class End(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import AssemblyError
 from ..joints.rows import Across, Distance, SlideDistance
 from ..joints.types import TYPES
-from .variables import Block, Design
+from .dimensions import Block, Design
 
 
 class NotAbsorbed(AssemblyError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .variables import Design
+from .dimensions import Design
 
 MOST_TRIALS = 200
 LONGEST = 0.5  # radians, or parts of the mechanism's size, in one step

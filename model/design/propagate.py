@@ -17,9 +17,9 @@ import numpy as np
 from ..describe.mechanism import Mechanism
 from ..errors import CutjointError
 from ..loading import load
+from .dimensions import Design, as_names
 from .gaps import NotAbsorbed, gaps, not_absorbed, opening
 from .least_step import close
-from .variables import Design, as_names
 
 TOLERANCE = 1e-13
 SMALLEST = 1e-6  # of the mechanism's size: no length becomes shorter

@@ -18,8 +18,8 @@ from ..cli.common import table
 from ..describe.drawing import matrix_orientation
 from ..describe.mechanism import Body, Frame, Joint, Mechanism
 from ..design.derivatives import End, Partials, matrix, revolute_spherical, tilde, translational_distance
+from ..design.dimensions import semi_rotation
 from ..design.propagate import propagate
-from ..design.variables import semi_rotation
 from ..show.picture_change import change_figure
 from . import Progress, Study, Verdict
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 import casadi as ca
@@ -18,7 +17,6 @@ import numpy as np
 
 from ..describe import parameters
 from ..describe.check import check
-from ..describe.flaws import nearest
 from ..describe.mechanism import Mechanism
 from ..equations.kinematics import motion
 from ..equations.loops import jacobian, loops, residual
@@ -26,6 +24,7 @@ from ..equations.terms import Equations, equations, retraction
 from ..errors import CutjointError
 from ..joints.types import TYPES
 from ..manifold.start_pose import start_coordinates
+from ..variables import Table, Variable, split
 
 GROUPS = {
     "q": "all joint coordinates",
@@ -60,6 +59,9 @@ class Design:
         eq = self.equations = equations(self._marked)
         self.tree = eq.tree
         self.blocks = tuple(self._blocks(eq))
+        known = {b.name: Variable(b.name, b.kind, b.columns, b.units) for b in self.blocks}
+        own = {key: known[path] for key, path in self.mechanism.parameters.items() if path in known}
+        self.table = Table("design variable", known | own)
         self.q = start_coordinates(self.mechanism, self.tree)
         self.p = parameters.default_vector(self._marked)
         self._slope, self._retract = _slope(eq), retraction(eq)
@@ -157,10 +159,13 @@ class Design:
         changed, settled = self.mechanism, set[int]()
         for name, value in change.items():
             path = self.path(name)
-            if not any(b.name == path.partition("[")[0] and b.kind != "coordinate" for b in self.blocks):
-                raise self.unknown(name)
+            whole = split(path)[0]
+            if self.table.find(whole).kind == "coordinate":
+                raise CutjointError(
+                    f"'{name}' can't be set, only dimensions can; lock it, or give it a start"
+                )
             changed = parameters.replace_value(changed, path, value)
-            settled |= set(self.columns(name.partition("[")[0] if ".orientation" in path else name))
+            settled |= set(self.columns(whole if ".orientation" in path else path))
         return parameters.default_vector(replace(check(changed), parameters=self._marked.parameters)), settled
 
     def columns(self, name: str) -> list[int]:
@@ -170,38 +175,18 @@ class Design:
             if not found:
                 raise CutjointError(f"mechanism '{self.mechanism.name}' has none of '{name}', {GROUPS[name]}")
             return [k for b in found for k in range(b.columns.start, b.columns.stop)]
-        path = self.path(name)
-        whole, _, index = path.rstrip("]").partition("[")
-        found = [b for b in self.blocks if b.name == whole or fnmatchcase(b.name, whole)]
-        if not found:
-            raise self.unknown(name)
-        if not index:
-            return [k for b in found for k in range(b.columns.start, b.columns.stop)]
-        for block in found:
-            if not index.isdigit() or not 1 <= int(index) <= len(block.units):
-                raise CutjointError(
-                    f"'{name}' has no component [{index}]; '{block.name}' has 1 to {len(block.units)}"
-                )
-        return [b.columns.start + int(index) - 1 for b in found]
+        return list(dict.fromkeys(self.table.rows([self.path(name)]).tolist()))
 
     def path(self, name: str) -> str:
         """The path behind a name: `s21`, `joint.s21` or `joint.ball.on_child.position` alike."""
-        bare, bracket, index = name.partition("[")
-        for alias in (bare, bare.removeprefix("joint.")):
+        whole, k = split(name)
+        for alias in (whole, whole.removeprefix("joint.")):
             if alias in self.mechanism.parameters:
-                return self.mechanism.parameters[alias] + bracket + index
+                return self.mechanism.parameters[alias] + ("" if k is None else f"[{k}]")
         return name
 
-    def unknown(self, name: str) -> CutjointError:
-        known = [*self.mechanism.parameters, *(b.name for b in self.blocks), *GROUPS]
-        return CutjointError(
-            f"mechanism '{self.mechanism.name}' has no design variable '{name}'; {nearest(name, known)}"
-        )
-
     def label(self, column: int) -> str:
-        block = next(b for b in self.blocks if b.columns.start <= column < b.columns.stop)
-        one = len(block.units) == 1
-        return block.name if one else f"{block.name}[{column - block.columns.start + 1}]"
+        return next(c.name for c in self.table.columns() if c.where.start == column)
 
     def _group(self, block: Block) -> str:
         if block.kind in ("coordinate", "travel"):
