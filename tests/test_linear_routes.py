@@ -71,17 +71,18 @@ class Case:
         return np.concatenate([self.R @ self.displacement_rates(q, v), self.R @ dv])
 
     def displacement_rates(self, q, v):
-        """How the displacement of q from the moving given state changes, in the frame that moves with it.
+        """How the displacement of q from the given pose changes.
 
-        For a ball, with p = ē0 ⊗ e the relative Euler parameters, 2ṗ = p ⊗ ω − ω0 ⊗ p.
+        For a ball d = 2 p_v/p_0 with p = ē0 ⊗ e the relative Euler parameters, and 2ṗ = p ⊗ ω.
         """
-        rates = v - self.v
+        rates = v.copy()
         for link in self.tree.links:
             if link.move and not link.move.plain:
                 turn = -1.0 if link.reverse else 1.0
                 e0, e = (x[link.q] * [1, turn, turn, turn] for x in (self.q, q))
                 p = multiply(e0 * [1, -1, -1, -1], e)
-                rates[link.v] = (multiply(p, [0, *v[link.v]]) - multiply([0, *self.v[link.v]], p))[1:]
+                change = multiply(p, [0, *v[link.v]]) / 2
+                rates[link.v] = 2 * (change[1:] * p[0] - p[1:] * change[0]) / p[0] ** 2
         return rates
 
     def near(self, direction, h):

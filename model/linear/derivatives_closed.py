@@ -292,7 +292,7 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     A22 = -_solve(inertia, K.T @ (Nv @ K) + MK.T @ (dK + L))
     B2 = -_solve(inertia, K.T @ Nu) if eq.u.numel() else ca.SX(R.shape[0], 0)
     p = R.shape[0]
-    A = ca.vertcat(ca.horzcat(-RCK, ca.SX.eye(p)), ca.horzcat(A21, A22))
+    A = ca.vertcat(ca.horzcat(-0.5 * RCK, ca.SX.eye(p)), ca.horzcat(A21, A22))
     B = ca.vertcat(ca.SX(p, eq.u.numel()), B2)
     out = ca.cse([ca.densify(A), ca.densify(B)])
     arguments, names = _arguments(eq, R)

@@ -1,7 +1,9 @@
 """Exact linearization of a closed-loop mechanism, traced (paper 004, chapter 4).
 
 Perturbations live in the tangent space: δθ moves the coordinates by N(q)δθ, so nq ≠ nv is no
-concern; for a ball δθ is a rotation in the outer body's axes, and δθ̇ = δv − ω×δθ.
+concern. The states are displacements d from the present pose, as the lift counts them
+(`manifold/lift.py`): δd = δθ here, and δḋ = δv − ½ ω×δd for a ball, since ḋ = E(d) v. So this is
+the derivative of the lift's own ẋ = f(x), the same that an FMU's directional derivatives give.
 
 With E(q, v, v̇, λ, u) = M v̇ + h − τ + Gᵀλ = 0 and c(q, v, v̇) = G v̇ + Ġv = 0, and a chart
 y = R θ, R v of p = nv − rank G independent coordinates:
@@ -171,12 +173,12 @@ def _picked(R: Any) -> dict[int, int]:
 def linear(eq: Equations, R: Any) -> ca.Function:
     """(q, v, u, p) → (A, B): δẏ = A δy + B δu in the chart R, 2p × 2p and 2p × inputs.
 
-    A = [−R[v,·]K, I; Â21, Â22] (004, 4.2; the printed one lacks τ(t) and the balls' bracket).
+    A = [−½R[v,·]K, I; Â21, Â22] (004, 4.2; the printed one lacks τ(t) and the balls' bracket).
     """
     t = tangent(eq, R)
     A21, A22, B2 = reduced(t, R)
     p = R.shape[0]
-    A = ca.vertcat(ca.horzcat(-(R @ (bracket(eq, eq.v) @ t.K)), ca.SX.eye(p)), ca.horzcat(A21, A22))
+    A = ca.vertcat(ca.horzcat(-0.5 * (R @ (bracket(eq, eq.v) @ t.K)), ca.SX.eye(p)), ca.horzcat(A21, A22))
     B = ca.vertcat(ca.SX(p, eq.u.numel()), B2)
     arguments, names = _arguments(eq, R)
     out = ca.cse([ca.densify(A), ca.densify(B)])
@@ -196,11 +198,11 @@ def tangent_basis(eq: Equations, R: Any) -> ca.Function:
     """(q, v, u, p) → (T, F, Fu): tangents of the manifold and the underlying ODE's slope along them.
 
     T = [K 0; L K] spans the perturbations (δθ, δv) that stay on the manifold; F = [Df] T holds
-    (δθ̇, δv̇), and Fu the same for the inputs. Both 2nv rows.
+    (δḋ, δv̇), and Fu the same for the inputs. Both 2nv rows.
     """
     t = tangent(eq, R)
     A21, A22, B2 = reduced(t, R)
-    part, C, none = t.partials, bracket(eq, eq.v), ca.SX(*t.K.shape)
+    part, C, none = t.partials, 0.5 * bracket(eq, eq.v), ca.SX(*t.K.shape)
     L = t.X - t.K @ (R @ t.X)
     parts = [
         t.K @ A2 + _dependent(t, R, -(part.cq @ dq + part.cv @ dv))
@@ -234,7 +236,7 @@ def parameter_slopes(eq: Equations, R: Any) -> ca.Function:
     dv = _dependent(t, R, -(Gv_p + Gv_q @ dq))
     part = t.partials
     slope = -(t.W.T @ (Ep + part.Eq @ dq + part.Ev @ dv) + t.Z.T @ (cp + part.cq @ dq + part.cv @ dv))
-    C = bracket(eq, eq.v)
+    C = 0.5 * bracket(eq, eq.v)
     arguments, names = _arguments(eq, R)
     out = [ca.densify(ca.vertcat(dq, dv)), ca.densify(ca.vertcat(R @ (dv - C @ dq), slope))]
     return ca.Function("parameter_slopes", arguments, out, names, ["Tp", "Bp"])
