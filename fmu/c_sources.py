@@ -13,9 +13,9 @@ from typing import Any
 import casadi as ca
 
 from ..model.compile.c_pieces import split
+from ..model.equations.topology import start_coordinates
 from ..model.joints.types import TYPES
 from ..model.manifold import thresholds
-from ..model.manifold.start_pose import start_coordinates
 from .functions import functions
 from .plan import Plan, wanted_speeds
 

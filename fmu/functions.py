@@ -42,7 +42,7 @@ def _values(plan: Plan, eq: Any, shown: ca.Function) -> dict[str, ca.Function]:
         "dynamics": written.dynamics(eq),
         "closure": written.closure(eq),
         "assembly": closing.assembly(eq, use),
-        "start_speeds": closing.start_speeds(eq, use),
+        "start_speeds": closing.start_speeds(eq),
         "lifted": lift.lift(eq, use),
         "partition": charts.partition(eq, plan.rank),
         "margin": charts.margin(eq, plan.rank),

@@ -22,7 +22,9 @@ from pythonfmu.enums import Fmi2Status
 from ..model.compile.kernel import Kernel, kernel
 from ..model.errors import CutjointError, SimulationError
 from ..model.loading import load
-from ..model.manifold import charts, closing, tangent
+from ..model.manifold import tangent
+from ..model.manifold.thresholds import SAME_TIME
+from ..model.run.assembly import consistent_speeds
 from ..model.simulation import Simulation
 from ..model.state import State
 from .plan import Plan, plan
@@ -88,8 +90,14 @@ class MechanismSlave(Fmi2Slave):
                 if changed[first_q:][k].any()
             }
             self.simulation = Simulation(self.simulation.engine, parameters=self._parameters(), start=held)
-            if changed[first_v : first_v + tree.nv].any():
-                self._start_speeds(at[first_v : first_v + tree.nv], changed[first_v : first_v + tree.nv])
+            wanted = {
+                n: at[first_v + k.start : first_v + k.stop]
+                for n, k in tree.v.items()
+                if changed[first_v:][k].any() or self.plan.mechanism.joint(n).speed
+            }
+            state = self.simulation.state
+            v = consistent_speeds(self.simulation.engine, state, wanted)
+            self.simulation.state = replace(state, v=v)
         self.simulation.set_inputs(at[self._u])
         self.simulation.state = replace(self.simulation.state, time=self.begin)
 
@@ -101,17 +109,6 @@ class MechanismSlave(Fmi2Slave):
             result[p.name] = float(numbers[0]) if numbers.size == 1 else numbers.tolist()
         return result
 
-    def _start_speeds(self, wanted: np.ndarray, held: np.ndarray) -> None:
-        """Speeds that were set are held, the others follow; what can't be is made the nearest."""
-        sim, eq = self.simulation, self.simulation.equations
-        q = sim.state.q
-        use = closing.pieces(eq, closing.free_joints(eq))
-        v, fits = closing.start_speeds(eq, use)(q, wanted, held.astype(float), sim.p)
-        if not fits:
-            raise SimulationError("the loops do not allow the start speeds together; give fewer of them")
-        v = np.array(v).ravel()
-        sim.state = replace(sim.state, v=v)
-
     def do_step(self, current_time: float, step_size: float) -> bool:
         if not (step_size >= 0 and math.isfinite(step_size)):
             self._refuse(f"a step must be finite and not negative, not {step_size} s")
@@ -121,12 +118,12 @@ class MechanismSlave(Fmi2Slave):
             return False
         sim, h = self.simulation, self.plan.step
         before = sim.state
-        whole = int(step_size / h + 1e-9)
+        whole = int(step_size / h + SAME_TIME)
         rest = step_size - whole * h
         try:
             for _ in range(whole):
                 sim.step(h)
-            if rest > 1e-9 * h:
+            if rest > SAME_TIME * h:
                 sim.step(rest)
         except SimulationError as problem:
             sim.put(before)
@@ -193,7 +190,7 @@ class MechanismSlave(Fmi2Slave):
         eq, nv, nu = sim.equations, sim.tree.nv, len(sim.inputs)
         if self._tangent is None:
             self._tangent = kernel(tangent.tangent(eq, sim.engine.traced("outputs")))
-        free = np.array(charts.partition(eq, self.plan.rank)(sim.q, sim.p)[0]).ravel()
+        free, _ = sim.engine.partition(sim.q, sim.p)
         independent = np.flatnonzero(free == 0)
         rows = self._rows[self.plan.linear_rows]
         columns = []

@@ -23,11 +23,21 @@ from .equations import terms
 from .equations.outputs import outputs
 from .equations.terms import Equations
 from .loading import load
-from .manifold import rank
+from .manifold import charts, closing, lift, rank
 from .variables import variables
 
+# What closes loops and lifts.
+MANIFOLD: dict[str, Callable[[Equations], ca.Function]] = {
+    "assembly": closing.assembly,
+    "start_speeds": closing.start_speeds,
+    "lift": lift.lift,
+    "lift_along": lift.lift_along,
+    "dependent_speeds": closing.dependent_speeds,
+    "displacement": lift.displacement,
+    "displacement_rates": lift.displacement_rates,
+}
+RARE = ("assembly", "start_speeds", "mass_pivots")  # asked once a start: compiling would take longer
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
-SWEEPS = 20  # of the projection that leads back to closed loops from nearby
 
 
 class Engine:
@@ -70,25 +80,25 @@ class Engine:
     def traced(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> ca.Function:
         """A function over symbols, traced when it is first needed and kept under its name.
 
-        `make` traces it; without, it is "outputs" or a function of `terms.py`.
+        `make` traces it; without, it is "outputs", one of `MANIFOLD`, or a function of `terms.py`.
         """
         if name not in self._traced:
             if name == "outputs":
                 self._traced[name] = outputs(self.equations, self.variables.layout)
             else:
-                self._traced[name] = (make or getattr(terms, name))(self.equations)
+                self._traced[name] = (make or MANIFOLD.get(name) or getattr(terms, name))(self.equations)
         return self._traced[name]
 
     def kernel(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> Kernel:
         """A traced function as fast code, built when it is first needed."""
         if name not in self._kernels:
-            self._kernels[name] = kernel(self.traced(name, make), self.compile)
+            self._kernels[name] = kernel(self.traced(name, make), False if name in RARE else self.compile)
         return self._kernels[name]
 
     @property
     def compiled(self) -> bool:
         """Whether everything traced so far runs as compiled code."""
-        return all(k.compiled for k in self._kernels.values())
+        return all(k.compiled for name, k in self._kernels.items() if name not in RARE)
 
     # -- loops -------------------------------------------------------------------------------
 
@@ -101,6 +111,25 @@ class Engine:
         """q moved along speeds δ for unit time, Euler parameters kept at length one."""
         return self.kernel("retraction")(q, delta)
 
+    def assembly(
+        self, q: np.ndarray, p: np.ndarray, free: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """The closed pose near q, the residual left, the steps it took; `free` masks what may change."""
+        mask = np.ones(self.tree.nv) if free is None else free
+        new, g, steps = self.kernel("assembly")(q, mask, p)
+        return new, g, int(steps[0])
+
+    def partition(self, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, bool]:
+        """1 for every dependent speed, 0 for every independent one; whether the pose is regular."""
+        rank = self.generic_rank(q, p)[0]
+        free, regular = self.kernel(f"partition{rank}", lambda eq: charts.partition(eq, rank))(q, p)
+        return free, bool(regular[0])
+
+    def margin(self, q: np.ndarray, d: np.ndarray, free: np.ndarray, p: np.ndarray) -> float:
+        """How far a chart is from being left; negative beyond, NaN at a singular pose."""
+        rank = self.generic_rank(q, p)[0]
+        return float(self.kernel(f"margin{rank}", lambda eq: charts.margin(eq, rank))(q, d, free, p)[0])
+
     def generic_rank(self, q: np.ndarray, p: np.ndarray) -> tuple[int, np.ndarray]:
         """Rank of G at regular poses with these parameters, and such a pose, found around a closed q."""
         key = p.tobytes()
@@ -108,12 +137,10 @@ class Engine:
             if len(self._ranks) >= MOST_RANKS:
                 self._ranks.clear()
 
-            def onto(q: np.ndarray) -> np.ndarray:
-                for _ in range(SWEEPS):
-                    q = self.kernel("project_position")(q, p)
-                return q
+            def near(q: np.ndarray, delta: np.ndarray) -> np.ndarray:
+                return self.assembly(self.retract(q, delta), p)[0]
 
-            self._ranks[key] = rank.generic_rank(lambda q: self.closure(q, p), onto, self.retract, q.copy())
+            self._ranks[key] = rank.generic_rank(lambda q: self.closure(q, p), near, q.copy())
         return self._ranks[key]
 
     def singularity(self, q: np.ndarray, p: np.ndarray) -> tuple[float, float]:

@@ -12,16 +12,17 @@ import numpy as np
 from .compile.kernel import Kernel
 from .describe.mechanism import Mechanism
 from .engine import Engine
+from .equations.topology import start_coordinates
 from .errors import SimulationError
 from .linear.linearize import LinearModel, linearize
 from .manifold import step
 from .manifold.rank import distance
-from .manifold.start_pose import start_coordinates
 from .run import assembly, inverse, mobility, poses
 from .run.assembly import AssemblyReport
 from .run.events import Event
 from .run.implicit import implicit
 from .run.integrate import Underlying, fixed_step, variable_step
+from .run.local_form import LocalSolver
 from .run.trajectory import Trajectory
 from .state import LiveState, State, Traced
 from .variables import Variables
@@ -126,11 +127,7 @@ class Simulation(LiveState):
         return self.alone(lambda: variable_step(self, solver, *how))
 
     def _solver(self, method: str, end: float, tolerance: float) -> Any:
-        if method == "variable":
-            return Underlying(self, end, tolerance)
-        from .papers.methods.variable import LocalSolver, Method
-
-        return LocalSolver(self, Method(self), end, tolerance)
+        return (Underlying if method == "variable" else LocalSolver)(self, end, tolerance)
 
     # -- reading: see also `outputs` and `accelerations` ---------------------------------------
 

@@ -15,7 +15,7 @@ from .compile.kernel import Kernel
 from .engine import Engine
 from .equations.terms import Equations
 from .errors import SimulationError
-from .manifold.assemble import loop_residuals
+from .manifold.gaps import loop_gaps
 from .manifold.thresholds import REFUSED
 
 Traced = Callable[[Equations], ca.Function]
@@ -110,7 +110,7 @@ class LiveState:
             raise SimulationError("a state must be finite; it holds NaN or infinity")
         if np.abs(self.engine.retract(state.q, np.zeros(self.tree.nv)) - state.q).max(initial=0.0) > REFUSED:
             raise SimulationError(f"the Euler parameters of a state of '{name}' must have length one")
-        gaps = loop_residuals(self.engine.closure(state.q, state.p)[0], self.tree.cuts)
+        gaps = loop_gaps(self.engine.closure(state.q, state.p)[0], self.tree.cuts)
         worst = max(gaps, key=lambda cut: gaps[cut], default="")
         if worst and not gaps[worst] < self.open_up_to:
             raise SimulationError(

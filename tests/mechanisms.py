@@ -110,9 +110,9 @@ def stiff_five_bar(stiffness: float = 1e6, damping: float = 2e4) -> Mechanism:
     length = 2.0  # between the elbows at the start
     strut = Strut("strut", "rod1", "rod4", (1.0, 0.0, 0.0), (0.0, 0.0, 0.0), stiffness, damping, length)
     # Sideways, so that the strut is not stretched at first and no time is spent on a fast transient.
-    speeds = (1.0, -0.5, 0.0, 0.5)
-    joints = tuple(replace(j, speed=(w,)) for j, w in zip(plain.joints, speeds, strict=False))
-    return replace(plain, name="stiff", joints=(*joints, plain.joints[-1]), struts=(strut,))
+    left, elbow, apex, *rest = plain.joints
+    joints = (replace(left, speed=(1.0,)), elbow, replace(apex, speed=(0.0,)), *rest)
+    return replace(plain, name="stiff", joints=joints, struts=(strut,))
 
 
 def cartesian_pendulum(angle: float) -> Mechanism:

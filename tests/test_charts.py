@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from cutjoint.model import Simulation, SimulationError
 from cutjoint.model.papers.methods import MethodSimulation, charts, traced
-from cutjoint.model.papers.methods.local_form import LocalForm
+from cutjoint.model.papers.methods.local_form import ChartForm, ChartSolver
 from cutjoint.model.papers.methods.method import Method
-from cutjoint.model.papers.methods.variable import LocalSolver
+from cutjoint.model.run.local_form import ChartLost
 from random_mechanisms import random_loop
 
 AUTOMATIC = [kind for kind in charts.KINDS if kind != "chosen"]
@@ -33,7 +33,7 @@ def test_matrices_of_every_chart(seed: int, kind: str) -> None:
     s = moving(seed)
     method = Method(s, chart=kind)
     assert method.rank < s.tree.nv, "a mechanism that can move is wanted here"
-    form = LocalForm(method, s.q.copy())
+    form = ChartForm(method, s.q.copy())
     y = form.to_local(s.q, s.v)
     y[: form.chart.size] += 0.02 / max(1.0, np.linalg.norm(y))
     q, v = form.to_full(y)
@@ -54,7 +54,7 @@ def test_rates_are_those_of_the_full_motion(kind: str) -> None:
     s = Simulation("stewart", gravity=9.81)
     s.set_inputs([5.0, -3.0, 8.0])
     s.run(0.4, 1e-3)
-    form = LocalForm(Method(s, chart=kind), s.q.copy())
+    form = ChartForm(Method(s, chart=kind), s.q.copy())
     s.run(0.1, 1e-3)  # away from the reference
     slope, _ = form.rates(form.to_local(s.q, s.v))
     saved, h = s.state, 1e-4
@@ -66,6 +66,19 @@ def test_rates_are_those_of_the_full_motion(kind: str) -> None:
     here = form.to_local(saved.q, saved.v)
     forward = (4 * samples[0] - samples[1] - 3 * here) / (2 * h)
     assert np.abs(forward - slope).max() < 1e-4 * np.abs(slope).max()
+
+
+def test_jacobian_against_differences() -> None:
+    s = Simulation("stewart")
+    s.set_inputs([5.0, -3.0, 8.0])
+    s.run(0.4, 1e-3)
+    for kind in ("partition", "tangent_qr", "tangent_svd", "chosen"):
+        form = ChartForm(Method(s, chart=kind), s.q.copy())
+        y = form.to_local(s.q, s.v)
+        exact = form.jacobian(s.q, s.v)
+        for k, e in enumerate(1e-6 * np.eye(len(y))):
+            column = (form.rates(y + e)[0] - form.rates(y - e)[0]) / 2e-6
+            assert np.abs(exact[:, k] - column).max() < 1e-7 * np.abs(exact).max()
 
 
 def test_parallel_robot_has_a_constant_basis() -> None:
@@ -86,7 +99,7 @@ def test_pendulum_charts_as_in_the_thesis() -> None:
     high, side = (Simulation(mechanisms.cartesian_pendulum(a)) for a in (pi / 2, 0.0))
     x_and_turn = np.array([0, 2])
     assert charts.choose("chosen", high.q, high.closure()[1], 1, x_and_turn).size == 2
-    with pytest.raises(charts.ChartLost, match="do not determine"):
+    with pytest.raises(ChartLost, match="do not determine"):
         charts.choose("chosen", side.q, side.closure()[1], 1, x_and_turn)
     with pytest.raises(SimulationError, match="2 independent coordinates are needed and 1 are chosen"):
         charts.choose("chosen", high.q, high.closure()[1], 1, np.array([0]))
@@ -94,11 +107,11 @@ def test_pendulum_charts_as_in_the_thesis() -> None:
 
 def test_a_point_off_the_chart_is_noticed() -> None:
     s = Simulation(mechanisms.cartesian_pendulum(pi / 2))
-    form = LocalForm(Method(s, chart="tangent_svd"), s.q.copy())
+    form = ChartForm(Method(s, chart="tangent_svd"), s.q.copy())
     along_x = form.chart.R @ [0.5, 0.0, 0.0]  # within the circle
     q, _ = form.to_full(np.concatenate([along_x, [0, 0]]))
     assert np.abs(s.engine.closure(q, s.p)[0]).max() < 1e-12
-    with pytest.raises(charts.ChartLost, match="does not converge"):
+    with pytest.raises(ChartLost, match="does not converge"):
         form.to_full(np.concatenate([3 * along_x, [0, 0]]))
 
 
@@ -108,7 +121,7 @@ def test_charts_change_before_they_degrade(kind: str) -> None:
     s = MethodSimulation(mechanisms.cartesian_pendulum(pi / 2), chart=kind, compile=False)
     s.v[:] = (7.0, 0.0, 0.0)
     start = s.energy()
-    solver = LocalSolver(s, s.method(), 2.0, 1e-9)
+    solver = ChartSolver(s.method(), 2.0, 1e-9)
     turned, last = 0.0, pi / 2
     while solver.time < 2.0:
         solver.advance()

@@ -17,10 +17,10 @@ from cutjoint.model.compile.kernel import kernel
 from cutjoint.model.equations.kinematics import motion, position_rates
 from cutjoint.model.equations.loops import jacobian, loops
 from cutjoint.model.equations.terms import closure, dynamics, equations, project_position, retraction
+from cutjoint.model.equations.topology import start_coordinates
 from cutjoint.model.linear.derivatives_closed import basis, loop_rows, partial_jacobian, recursive_linear
 from cutjoint.model.linear.exact import linear, tangent_map
 from cutjoint.model.manifold.rank import rank
-from cutjoint.model.manifold.start_pose import start_coordinates
 from cutjoint.model.papers import spencer_linear
 from random_mechanisms import random_loop
 

@@ -16,7 +16,7 @@ from cutjoint.model.equations.kinematics import body_jacobian, motion, poses, po
 from cutjoint.model.equations.loops import jacobian, loops, residual
 from cutjoint.model.equations.outputs import energies
 from cutjoint.model.equations.terms import dynamics, equations, terms
-from cutjoint.model.manifold.start_pose import start_coordinates
+from cutjoint.model.equations.topology import start_coordinates
 from random_mechanisms import body_matrices, random_loop, random_tree
 
 TREES = range(100)

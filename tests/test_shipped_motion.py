@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, SimulationError, list_examples
+from cutjoint.model import Simulation, SimulationError, list_examples, load
 from cutjoint.model.cli.main import main
 
 
@@ -90,19 +92,24 @@ def test_every_example_balances(name):
     np.testing.assert_array_equal(simulation.state.v, first.v)
 
 
-def test_initial_speeds_are_made_consistent():
-    from dataclasses import replace
+def with_speeds(name, **speeds):
+    described = load(name)
+    joints = tuple(replace(j, speed=(speeds[j.name],)) if j.name in speeds else j for j in described.joints)
+    return Simulation(replace(described, joints=joints), compile=False)
 
-    from cutjoint.model import load
 
-    described = load("fourbar")
-    first = next(j.name for j in described.joints if j.cut is not True)
-    joints = tuple(replace(j, speed=(1.0,)) if j.name == first else j for j in described.joints)
-    simulation = Simulation(replace(described, joints=joints), compile=False)
-    _, G = simulation.closure()
-    assert np.abs(G @ simulation.state.v).max() < 1e-10
-    assert np.abs(simulation.state.v).max() > 0.01
-    assert simulation.start_report.velocity_change > 0.01
+def test_an_initial_speed_is_met_exactly_and_the_others_follow():
+    """A four-bar has one freedom: any joint's wanted speed is that speed, not the nearest one."""
+    for joint in Simulation("fourbar", compile=False).tree.v:
+        simulation = with_speeds("fourbar", **{joint: 6.0})
+        assert simulation.v[simulation.tree.v[joint]] == pytest.approx([6.0], abs=1e-12)
+        assert np.abs(simulation.closure()[1] @ simulation.v).max() < 1e-10
+
+
+def test_initial_speeds_that_contradict_are_refused_by_name():
+    first, second, *_ = Simulation("fourbar", compile=False).tree.v
+    with pytest.raises(SimulationError, match=f"do not allow the speeds of {first}, {second} together"):
+        with_speeds("fourbar", **{first: 6.0, second: 6.0})
 
 
 def test_bad_use_leaves_the_state_alone():

@@ -21,9 +21,9 @@ from ..describe.mechanism import Mechanism
 from ..equations.kinematics import motion
 from ..equations.loops import jacobian, loops, residual
 from ..equations.terms import Equations, equations, retraction
+from ..equations.topology import start_coordinates
 from ..errors import CutjointError
 from ..joints.types import TYPES
-from ..manifold.start_pose import start_coordinates
 from ..variables import Table, Variable, split
 
 GROUPS = {

@@ -18,6 +18,7 @@ from scipy.linalg import eig
 from ..equations.terms import Equations, dynamics
 from ..errors import SimulationError
 from ..linear.exact import linear
+from ..run.independent import selected
 from ..simulation import Simulation
 from .sensitivity import Tracer, as_list
 
@@ -48,7 +49,7 @@ def eigenvalue_sensitivities(
     """
     tracer = Tracer(simulation, [], as_list(parameters))
     state, u = simulation.state, simulation.state.u
-    held = tracer.choose(state.q, independent)
+    held = selected(simulation.engine, state, independent)
     dq, dv = tracer.tangent(state.q, state.v, held)
     dp = np.eye(tracer.p.size)
     R = np.eye(tracer.eq.tree.nv)[held]

@@ -19,7 +19,6 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from scipy.linalg import qr
 
 from ..describe import parameters
 from ..describe.check import check
@@ -29,8 +28,8 @@ from ..equations.loops import jacobian, loops, residual
 from ..equations.outputs import outputs
 from ..equations.terms import Equations, equations
 from ..errors import SimulationError
-from ..manifold import rank as mobility
 from ..manifold.step import runge_kutta
+from ..run.independent import selected
 from ..simulation import Simulation
 from ..variables import positions, variables
 
@@ -87,7 +86,7 @@ def sensitivities(
     """
     tracer = Tracer(simulation, as_list(outputs), as_list(parameters))
     state, u = simulation.state, simulation.state.u
-    held = tracer.choose(state.q, independent)
+    held = selected(simulation.engine, state, independent)
     dq, dv = tracer.tangent(state.q, state.v, held)
     matrix = np.array(tracer.directional(state.q, state.v, u, tracer.p, dq, dv, np.eye(tracer.p.size)))
     return Sensitivity(tracer.rows, tracer.columns, tracer.names(held), matrix)
@@ -110,7 +109,7 @@ def motion_sensitivities(
         raise SimulationError(f"can't follow a motion of {duration:g} s in steps of {step:g} s")
     tracer = Tracer(simulation, as_list(outputs), as_list(parameters))
     state, u = simulation.state, simulation.state.u
-    held = tracer.choose(state.q, independent)
+    held = selected(simulation.engine, state, independent)
     q, v, work = state.q, state.v, np.array([state.work])
     dq, dv = tracer.tangent(q, v, held)
     dwork, eye = np.zeros((1, tracer.p.size)), np.eye(tracer.p.size)
@@ -196,24 +195,6 @@ class Tracer:
                 "its redundant constraints would contradict each other; change several numbers together"
             )
         return x
-
-    def choose(self, q: np.ndarray, wanted: Iterable[str] | None) -> list[int]:
-        """Speeds that are held: the user's, the motors', or those that a pivoted QR picks."""
-        tree, G = self.eq.tree, np.array(self._loops(q, self.p)[0])
-        K = np.linalg.svd(G)[2][mobility.rank(G) :].T if G.size else np.eye(tree.nv)
-        free = K.shape[1]
-        if wanted is not None:
-            held = [int(k) for k in self.table.speeds.rows(wanted)]
-            if len(held) != free or np.linalg.svd(K[held], compute_uv=False).min(initial=1.0) < 1e-6:
-                raise SimulationError(
-                    f"hold {free} independent coordinates of '{self.eq.mechanism.name}', not "
-                    f"{len(held)} ({', '.join(wanted) or 'none'})"
-                )
-            return held
-        motors = [tree.v[m.joint].start for m in self.eq.mechanism.motors if m.joint in tree.v]
-        if len(motors) == free and np.linalg.svd(K[motors], compute_uv=False).min(initial=1.0) > 1e-3:
-            return motors
-        return sorted(int(k) for k in qr(K.T, pivoting=True, mode="economic")[2][:free]) if free else []
 
     def names(self, held: list[int]) -> tuple[str, ...]:
         speeds = self.table.speeds.columns()

@@ -18,7 +18,7 @@ from .dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
 from .forces import Applied, applied
 from .kinematics import Model, Motion, motion, normalized, position_rates
 from .loops import Loop, jacobian, loops, residual, velocity_terms
-from .solve import Constrained, accelerations, constrained, onto_manifold
+from .solve import Constrained, accelerations, constrained, factorize, onto_manifold
 from .topology import Tree, span
 
 
@@ -119,6 +119,14 @@ def coefficients(eq: Equations) -> ca.Function:
     out = [t.M, t.G, t.right, t.gamma, B]
     names = ["q", "v", "u", "p"], ["M", "G", "right", "gamma", "B"]
     return dense(ca.Function("coefficients", [eq.q, eq.v, eq.u, eq.p], out, *names))
+
+
+def mass_pivots(eq: Equations) -> ca.Function:
+    """(q, p) → D of M = LDLᵀ: all positive where every motion has inertia."""
+    move, _ = _at_rest(eq)
+    factor = factorize(mass_matrix(eq.model, move.f), list(range(eq.tree.nv))[::-1])
+    pivots = ca.vertcat(*(1 / x for x in factor.inverse), ca.SX(0, 1))
+    return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
 
 
 def needed_forces(eq: Equations) -> ca.Function:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..describe.flaws import Flaw
 from ..describe.mechanism import GROUND, Joint, Mechanism
 from ..errors import DescriptionError
@@ -101,6 +103,15 @@ def span(mechanism: Mechanism) -> Tree:
         nq, nv = nq + kind.nq, nv + kind.nv
     cuts = tuple(j for j in mechanism.joints if j.name not in q_of and TYPES[j.type].locks)
     return Tree(tuple(links), holder, cuts, q_of, v_of, nq, nv)
+
+
+def start_coordinates(mechanism: Mechanism, tree: Tree) -> np.ndarray:
+    """Guess of q: each tree joint's `start`, or the pose where its frames coincide."""
+    q = np.zeros(tree.nq)
+    for name, where in tree.q.items():
+        joint = mechanism.joint(name)
+        q[where] = joint.start or TYPES[joint.type].zero
+    return q
 
 
 def _shifted(where: slice, by: int) -> slice:

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..engine import Engine
 from ..manifold.step import runge_kutta
+from ..run.independent import chart
 from ..state import State
 from .exact import tangent_map
-from .linearize import chart, linearize, tangents
+from .linearize import linearize, tangents
 from .model import LinearModel
 
 

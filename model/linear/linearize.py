@@ -7,21 +7,16 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from scipy.linalg import qr
 
 from ..compile.kernel import Kernel
 from ..engine import Engine
 from ..equations.terms import Equations
-from ..errors import SimulationError
+from ..run.independent import chart
 from ..state import State
 from ..variables import Variable
 from . import exact as written
 from .derivatives_closed import recursive_linear
 from .model import LinearModel
-
-OPEN = 1e-8  # residual beyond which a pose is not assembled
-SINGULAR = 1e-6  # singular value, relative to the largest, below which a pose is singular
-CHARTS = ("auto", "partition", "tangent")
 
 
 def linearize(
@@ -37,9 +32,7 @@ def linearize(
     ----------
     inputs : names, all inputs if None.
     outputs : output names, the description's own outputs if None, the states if it has none.
-    states : joints whose positions and speeds become the states; or a chart: "auto" (motors
-        where they determine the pose, else "partition"), "partition" (pivoted QR), "tangent"
-        (orthonormal basis of the motions); or the chart's matrix R, p × nv.
+    states : joints whose positions and speeds become the states, or a chart: see `run/independent.py`.
     """
     R = chart(engine, state, states)
     at = (state.q, state.v, state.u, state.p)
@@ -98,75 +91,6 @@ def parameter_model(engine: Engine, state: State, states: Any = None) -> tuple[n
     R = chart(engine, state, states)
     Tp, Bp = _kernel(engine, "parameter_slopes", R)(state.q, state.v, state.u, state.p)
     return Tp, Bp
-
-
-def chart(engine: Engine, state: State, states: Any) -> np.ndarray:
-    """The matrix R of a chart, checked: y = R θ must determine all motions (004, theorem 2.3.1)."""
-    g, G = engine.closure(state.q, state.p)
-    name = engine.mechanism.name
-    if np.abs(g).max(initial=0) > OPEN:
-        raise SimulationError(
-            f"'{name}' is not assembled: its loops are open by {np.abs(g).max():.3g}; call assemble() first"
-        )
-    if np.abs(G @ state.v).max(initial=0) > 1e-6 * (1 + np.abs(state.v).max(initial=0)):
-        raise SimulationError(
-            f"the speeds of '{name}' do not fit its loops; call assemble(), or set a state that does"
-        )
-    rank = engine.generic_rank(state.q, state.p)[0]
-    values = np.linalg.svd(G, compute_uv=False) if G.size else np.ones(1)
-    if rank and values[rank - 1] < SINGULAR * values[0]:
-        raise SimulationError(
-            f"'{name}' is at a kinematic singularity (smallest singular value {values[rank - 1]:.2g}): "
-            "it has no linear model here; move it away from this pose"
-        )
-    null = np.linalg.svd(G)[2][rank:].T if G.size else np.eye(engine.tree.nv)
-    R = _choose(engine, states, null)
-    freedom = null.shape[1]
-    if R.shape != (freedom, engine.tree.nv):
-        raise SimulationError(
-            f"'{name}' has {freedom} freedom(s) here, but {R.shape[0]} coordinate(s) were chosen as states"
-        )
-    if freedom and np.linalg.svd(R @ null, compute_uv=False)[-1] < SINGULAR:
-        raise SimulationError(
-            f"the chosen states do not determine the motion of '{name}' at this pose; choose other joints, "
-            "or states='auto'"
-        )
-    return R
-
-
-def _choose(engine: Engine, states: Any, null: np.ndarray) -> np.ndarray:
-    tree = engine.tree
-    if states is None:
-        states = "auto"
-    if isinstance(states, str) and states not in CHARTS:
-        states = [part.strip() for part in states.split(",")]
-    if isinstance(states, str):
-        if states == "tangent":
-            return null.T.copy()
-        motors = [m.joint for m in engine.mechanism.motors if m.joint in tree.v]
-        if states == "auto" and len(motors) == null.shape[1]:
-            R = _selection(tree.nv, [tree.v[j].start for j in motors])
-            if np.linalg.svd(R @ null, compute_uv=False)[-1] > 1e-3:
-                return R
-        _, _, order = qr(null.T, mode="economic", pivoting=True)
-        return _selection(tree.nv, sorted(order[: null.shape[1]]))
-    if isinstance(states, np.ndarray) and states.ndim == 2:
-        return np.asarray(states, float)
-    index: list[int] = []
-    for joint in states:
-        if joint not in tree.v:
-            engine.mechanism.joint(joint)
-            raise SimulationError(
-                f"joint '{joint}' is cut and has no speed of its own; choose another as a state"
-            )
-        index += range(tree.v[joint].start, tree.v[joint].stop)
-    return _selection(tree.nv, index)
-
-
-def _selection(n: int, index: list[int]) -> np.ndarray:
-    R = np.zeros((len(index), n))
-    R[np.arange(len(index)), index] = 1.0
-    return R
 
 
 def state_names(engine: Engine, R: np.ndarray) -> tuple[list[str], list[str]]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..equations.solve import SOFTNESS, SWEEPS, backward, entries, factorize, forward, least_degree
+from ..equations.solve import SMALLEST, SOFTNESS, SWEEPS, backward, entries, factorize, forward, least_degree
 from ..equations.terms import Equations, closure, retraction
 from .thresholds import (
     ASSEMBLY_TRIES,
@@ -61,7 +61,7 @@ def multipliers(J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
         return ca.SX(0, 1)
     S = ca.SX(J @ F @ J.T)
     mean = ca.trace(S) / m
-    mu = (SOFTNESS + damping) * mean
+    mu = (SOFTNESS + damping) * mean + SMALLEST
     for k in range(m):
         S[k, k] += mu
     factor = factorize(S, least_degree(S))
@@ -152,8 +152,9 @@ def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
     return ca.Function("closing", [r, d, f, p], [end[0], end[1], use.gap(end[0], end[1], p), end[3]])
 
 
-def assembly(eq: Equations, use: Pieces) -> ca.Function:
+def assembly(eq: Equations, use: Pieces | None = None) -> ca.Function:
     """(q, free, p) → (q, g, steps): the closed pose near q, with the joints that are not free held."""
+    use = use or pieces(eq, free_joints(eq))
     q, f, p = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("free", eq.tree.nv), ca.MX.sym("p", eq.p.numel())
     zero = ca.MX.zeros(eq.tree.nv, 1)
     start = use.place(q, zero)  # Euler parameters of any length become unit ones
@@ -161,21 +162,22 @@ def assembly(eq: Equations, use: Pieces) -> ca.Function:
     return ca.Function("assembly", [q, f, p], [new, g, steps], ["q", "free", "p"], ["q_new", "g", "steps"])
 
 
-def dependent_speeds(eq: Equations, free: Free) -> ca.Function:
+def dependent_speeds(eq: Equations, free: Free | None = None) -> ca.Function:
     """(q, v, free, p) → v: what is free of v made to satisfy G v = 0 by the least change, the rest kept."""
+    free = free or free_joints(eq)
     G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
     v = eq.v + shortest(G, free.F, ca.densify(-(G @ eq.v)))
     return ca.Function("dependent_speeds", [eq.q, eq.v, free.symbol, eq.p], [ca.densify(v)])
 
 
-def start_speeds(eq: Equations, use: Pieces) -> ca.Function:
+def start_speeds(eq: Equations) -> ca.Function:
     """(q, s, held, p) → (v, fits): the least speeds that keep the loops closed and meet the wanted ones.
 
     s are speeds as the user counts them; those with `held` 1 are met exactly. `fits` is 0 where the
     loops do not allow them together.
     """
     s, held = ca.SX.sym("s", eq.tree.nv), ca.SX.sym("held", eq.tree.nv)
-    v = dependent_speeds(eq, use.free)(eq.q, held * engine_speeds(eq, s), 1 - held, eq.p)
+    v = dependent_speeds(eq, free_joints(eq))(eq.q, held * engine_speeds(eq, s), 1 - held, eq.p)
     G = closure(eq)(eq.q, eq.p)[1]
     fits = ca.norm_2(G @ v) <= SLIP * ca.norm_fro(G) * ca.norm_2(v) if G.numel() else ca.SX(1)
     names = ["q", "s", "held", "p"], ["v", "fits"]

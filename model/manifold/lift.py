@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 
 from ..equations.terms import Equations
-from .closing import Pieces, closing, dependent_speeds, size
+from .closing import Pieces, closing, dependent_speeds, free_directions, free_joints, pieces, size
 from .thresholds import LIFT_TRIES, LONGEST, OPEN, TINY
 
 
@@ -36,7 +36,7 @@ def displacement_rates(eq: Equations) -> ca.Function:
     return ca.Function("displacement_rates", [d, eq.v], [rate], ["d", "v"], ["rate"])
 
 
-def lift(eq: Equations, use: Pieces) -> ca.Function:
+def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
     """(r, d, rate, x, y, free, p) → (d, q, v, rate, closed): the motion that belongs to independent entries.
 
     d and its rate are those of the last pose; the held entries of x and y are the new independent
@@ -45,6 +45,7 @@ def lift(eq: Equations, use: Pieces) -> ca.Function:
     side by side, and this start is what leads on to the one that momentum takes. No clock is asked:
     whoever sets states may do so in any order.
     """
+    use = use or pieces(eq, free_joints(eq))
     symbols = {name: ca.MX.sym(name, eq.tree.nv) for name in ("d", "rate", "x", "y")}
     d, rate, x, y = symbols.values()
     r, p = ca.MX.sym("r", eq.tree.nq), ca.MX.sym("p", eq.p.numel())
@@ -71,6 +72,11 @@ def lift(eq: Equations, use: Pieces) -> ca.Function:
     names = ["r", *symbols, "free" if f.shape[1] == 1 else "F", "p"]
     found = ["d_new", "q", "v", "rate_new", "closed"]
     return ca.Function("lift", [r, d, rate, x, y, f, p], results, names, found)
+
+
+def lift_along(eq: Equations) -> ca.Function:
+    """The same for any directions: the argument F is the projector onto the dependent ones."""
+    return lift(eq, pieces(eq, free_directions(eq)))
 
 
 def _stay(use: Pieces) -> ca.Function:

@@ -15,8 +15,8 @@ from scipy.linalg import qr
 
 from ..equations.topology import Tree
 from ..joints.types import TYPES
+from .thresholds import CARRIED, OPEN, RANK, TINY
 
-RANK_TOLERANCE = 1e-7  # relative to the largest singular value
 SAMPLES = 4
 REACH = 0.02  # radians or metres away from the pose
 
@@ -27,7 +27,7 @@ def rank(G: np.ndarray) -> int:
 
 
 def _rank(values: np.ndarray) -> int:
-    return int((values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)).sum())
+    return int((values > RANK * max(values.max(initial=0.0), TINY)).sum())
 
 
 def singular_values(G: np.ndarray) -> np.ndarray:
@@ -49,15 +49,22 @@ def distance_and_rank(G: np.ndarray, generic: int) -> tuple[float, float]:
     return _distance(values, generic), float(_rank(values))
 
 
+def motions(G: np.ndarray, generic: int) -> tuple[np.ndarray, float]:
+    """An orthonormal basis of G v = 0, and the smallest singular value of a regular pose over the largest."""
+    if not G.size:
+        return np.eye(G.shape[1]), 1.0
+    _, s, Vt = np.linalg.svd(G)
+    return Vt[generic:].T, float(s[generic - 1] / s[0]) if generic else 1.0
+
+
 def generic_rank(
     closure: Callable[[Any], Any],
-    project: Callable[[Any], Any],
-    retract: Callable[[Any, Any], Any],
+    near: Callable[[Any, Any], Any],
     q: np.ndarray,
 ) -> tuple[int, np.ndarray]:
     """Rank on the manifold around q, and a pose where it is attained.
 
-    `project(q)` takes a nearby pose onto g = 0. Seeded, so the answer does not change.
+    `near(q, δ)` is a closed pose near q moved along δ. Seeded, so the answer does not change.
     """
     best, pose = rank(closure(q)[1]), q
     random = np.random.default_rng(0)
@@ -66,14 +73,14 @@ def generic_rank(
         if not G.size:
             break
         _, s, Vt = np.linalg.svd(G)
-        here = int((s > RANK_TOLERANCE * max(s.max(initial=0.0), 1e-300)).sum())
+        here = int((s > RANK * max(s.max(initial=0.0), TINY)).sum())
         null = Vt[here:].T
         if not null.shape[1]:
             break
         direction = null @ random.normal(size=null.shape[1])
-        other = project(retract(q, REACH * direction / max(np.abs(direction).max(), 1e-300)))
+        other = near(q, REACH * direction / max(np.abs(direction).max(), TINY))
         g, G = closure(other)
-        if np.isfinite(other).all() and np.abs(g).max(initial=0.0) < 1e-9 and rank(G) > best:
+        if np.isfinite(other).all() and np.abs(g).max(initial=0.0) < OPEN and rank(G) > best:
             best, pose = rank(G), other
     return best, pose
 
@@ -96,12 +103,12 @@ def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
     if not G.size:
         return ()
     U, s, _ = np.linalg.svd(G)
-    null = np.abs(U[:, int((s > RANK_TOLERANCE * max(s.max(), 1e-300)).sum()) :]).max(axis=1, initial=0.0)
+    null = np.abs(U[:, int((s > RANK * max(s.max(), TINY)).sum()) :]).max(axis=1, initial=0.0)
     found: set[str] = set()
     at = 0
     for cut in tree.cuts:
         rows = TYPES[cut.type].rows
-        if null[at : at + rows].max(initial=0.0) > 1e-6:
+        if null[at : at + rows].max(initial=0.0) > CARRIED:
             ends = [tree.holder[body] for body in (cut.parent, cut.child)]
             shared = tree.path(tree.common(*ends))
             found |= {cut.name} | {tree.links[k].joint for e in ends for k in tree.path(e) if k not in shared}

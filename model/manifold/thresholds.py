@@ -19,6 +19,7 @@ LIFT_TRIES = 12  # steps of a lift, which starts near; two or three are usual
 
 # -- rank and charts -----------------------------------------------------------------------------
 RANK = 1e-7  # singular values (or pivots) below this part of the largest count as zero
+CARRIED = 1e-6  # entry of a null vector of Gᵀ above which a loop carries a stress of its own
 TIE = 1e-6  # columns that differ by less are equally long: the first is taken, whatever the compiler rounds
 DETERMINED = 1e-3  # smallest singular value at which coordinates that the user would like are taken unasked
 POOR = 0.7  # a chart is left when its smallest pivot is this part of the best chart's

@@ -22,9 +22,10 @@ from ..equations.terms import Equations, dynamics, terms
 from ..linear.derivatives import newton_euler_slopes
 from ..linear.derivatives_closed import Basis, basis, recursive_linear, weighted_slope
 from ..linear.exact import linear
-from ..linear.linearize import chart, underlying
+from ..linear.linearize import underlying
 from ..loading import load
 from ..run.equilibrium import hold
+from ..run.independent import chart
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
 

@@ -10,61 +10,47 @@ import numpy as np
 
 from ..engine import Engine
 from ..errors import AssemblyError, SimulationError
-from ..manifold.assemble import close, loop_residuals, require_closed
-from ..manifold.start_pose import engine_speed, start_speeds
+from ..manifold.gaps import loop_gaps, require_closed
 from ..state import State
 
 
 @dataclass(frozen=True)
 class AssemblyReport:
-    """How an assembly went: iterations, largest residual, residual of each loop, coordinates."""
+    """How an assembly went: steps, largest residual, residual of each loop, coordinates."""
 
     iterations: int
     residual: float
     loops: dict[str, float]
     coordinates: dict[str, list[float]]
-    velocity_change: float = 0.0  # largest change that made the initial speeds consistent
 
 
 def assembled(
     engine: Engine, q: np.ndarray, p: np.ndarray, free: np.ndarray | None = None
 ) -> tuple[np.ndarray, int, dict[str, float]]:
-    """A closed pose near q, the iterations spent, the residual of each loop; an error if there is none."""
-    free = np.ones(engine.tree.nv, bool) if free is None else free
-    q, iterations = close(lambda q: engine.closure(q, p), engine.retract, q, free)
-    residuals = loop_residuals(engine.closure(q, p)[0], engine.tree.cuts)
-    require_closed(engine.mechanism, residuals)
-    return q, iterations, residuals
+    """A closed pose near q, the steps it took, the residual of each loop; an error if there is none."""
+    q, g, steps = engine.assembly(q, p, free)
+    gaps = loop_gaps(g, engine.tree.cuts)
+    require_closed(engine.mechanism, gaps)
+    return q, steps, gaps
 
 
 def assemble(engine: Engine, state: State, held: Mapping[str, Any]) -> tuple[State, AssemblyReport]:
-    """The state with its loops closed, joints held where told, the description's speeds made consistent."""
-    tree, name = engine.tree, engine.mechanism.name
-    q, free = state.q.copy(), np.ones(tree.nv, bool)
+    """The state with its loops closed, joints held where told, and the description's speeds."""
+    tree = engine.tree
+    q, free = state.q.copy(), np.ones(tree.nv)
     for joint, value in held.items():
-        if joint not in tree.q:
-            engine.mechanism.joint(joint)
-            raise SimulationError(
-                f"joint '{joint}' is cut and has no coordinate to prescribe; choose another"
-            )
-        wanted = np.atleast_1d(np.asarray(value, float))
-        where = tree.q[joint]
-        if wanted.size != where.stop - where.start or not np.isfinite(wanted).all():
-            raise SimulationError(f"joint '{joint}' takes {where.stop - where.start} finite coordinates")
-        q[where] = wanted
-        free[tree.v[joint]] = False
-    q, iterations, residuals = assembled(engine, q, state.p, free)
-    wanted_v = start_speeds(engine.mechanism, tree, q)
-    v = engine.kernel("project_velocity")(q, wanted_v, state.p)
-    if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        q[_place(engine, tree.q, joint, value, "coordinate")] = value
+        free[tree.v[joint]] = 0.0
+    q, steps, gaps = assembled(engine, q, state.p, free)
+    wanted = {j.name: np.array(j.speed) for j in engine.mechanism.joints if j.speed and j.name in tree.v}
+    v = consistent_speeds(engine, replace(state, q=q), wanted)
+    if not (np.isfinite(v).all() and (engine.kernel("mass_pivots")(q, state.p) > 0).all()):
         raise AssemblyError(
-            f"the mass matrix of '{name}' is singular at this pose; "
+            f"the mass matrix of '{engine.mechanism.name}' is singular at this pose; "
             "give every body that can turn freely an inertia"
         )
     coordinates = {joint: q[where].tolist() for joint, where in tree.q.items()}
-    change = float(np.abs(v - wanted_v).max(initial=0.0))
-    report = AssemblyReport(iterations, max(residuals.values(), default=0.0), residuals, coordinates, change)
-    return replace(state, q=q, v=v), report
+    return replace(state, q=q, v=v), AssemblyReport(steps, max(gaps.values(), default=0.0), gaps, coordinates)
 
 
 def with_parameters(engine: Engine, state: State, values: Mapping[str, Any]) -> State:
@@ -82,22 +68,25 @@ def with_parameters(engine: Engine, state: State, values: Mapping[str, Any]) -> 
 
 
 def consistent_speeds(engine: Engine, state: State, wanted: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The least speeds v that keep the loops closed, G v = 0, and give some joints of the tree theirs."""
-    tree, G = engine.tree, engine.closure(state.q, state.p)[1]
-    rows, values = [G], [np.zeros(len(G))]
-    for name, speed in wanted.items():
-        if name not in tree.v:
-            engine.mechanism.joint(name)
-            raise SimulationError(f"joint '{name}' is cut and has no speed to prescribe; choose another")
-        where = tree.v[name]
-        if speed.size != where.stop - where.start or not np.isfinite(speed).all():
-            raise SimulationError(f"joint '{name}' takes {where.stop - where.start} finite speeds")
-        rows.append(np.eye(tree.nv)[where])
-        values.append(engine_speed(engine.mechanism, tree, state.q, name, speed))
-    A, b = np.vstack(rows), np.concatenate(values)
-    v = np.linalg.lstsq(A, b, rcond=None)[0]
-    if np.abs(A @ v - b).max(initial=0.0) > 1e-8 * max(1.0, np.abs(b).max(initial=0.0)):
+    """The least speeds v that keep the loops closed and give some joints of the tree theirs, exactly."""
+    s, held = np.zeros(engine.tree.nv), np.zeros(engine.tree.nv)
+    for joint, speed in wanted.items():
+        where = _place(engine, engine.tree.v, joint, speed, "speed")
+        s[where], held[where] = speed, 1.0
+    v, fits = engine.kernel("start_speeds")(state.q, s, held, state.p)
+    if not fits[0]:
         raise SimulationError(
             f"the loops do not allow the speeds of {', '.join(wanted)} together; give fewer of them"
         )
     return v
+
+
+def _place(engine: Engine, places: dict[str, slice], joint: str, value: Any, what: str) -> slice:
+    """Where a tree joint's numbers are, if these are the right ones."""
+    if joint not in places:
+        engine.mechanism.joint(joint)
+        raise SimulationError(f"joint '{joint}' is cut and has no {what} to prescribe; choose another")
+    where, given = places[joint], np.atleast_1d(np.asarray(value, float))
+    if given.size != where.stop - where.start or not np.isfinite(given).all():
+        raise SimulationError(f"joint '{joint}' takes {where.stop - where.start} finite {what}s")
+    return where

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import SimulationError
-from ..linear.linearize import chart, linear_kernel, linearize
+from ..linear.linearize import linear_kernel, linearize
 from ..linear.model import LinearModel
 from ..state import LiveState
 from . import inverse
 from .assembly import assembled
+from .independent import chart
 
 TOLERANCE = 1e-10  # rad/s² or m/s²
 MOST_ITERATIONS = 100

@@ -19,22 +19,16 @@ that basis turn with the pose (Gram-Schmidt, differentiated, as Liang and Lance 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import qr
 
 from ...errors import SimulationError
+from ...manifold.thresholds import RANK
+from ...run.local_form import ChartLost
 
 KINDS = ("partition", "tangent_qr", "tangent_svd", "differentiable", "chosen")
-WORST = 1e-8  # smallest over largest singular value of (R; G) that still counts as independent
 DEGRADED = 0.3  # a chart is changed when its `quality` falls to this part of what it was
-TOLERANCE = 1e-13
-MOST_ITERATIONS = 25
-
-
-class ChartLost(SimulationError):
-    """The iteration did not settle: the point is off the chart, or too near a singularity."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,7 @@ def choose(
     else:
         raise SimulationError(f"there is no chart '{kind}'; known: {', '.join(KINDS)}")
     chart = Chart(kind, q.copy(), R_bar.T, R_bar, S_bar, _quality(G, S_bar))
-    if independence(chart, G) < WORST:
+    if independence(chart, G) < RANK:
         raise ChartLost(
             f"the coordinates of the '{kind}' chart do not determine this pose; "
             "choose other coordinates, or another chart"
@@ -162,46 +156,3 @@ def _gram_schmidt(chart: Chart, G: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     K, T = np.linalg.qr(chart.R_bar - inverse @ (G @ chart.R_bar))
     sign = np.sign(np.diag(T))
     return K * sign, sign[:, None] * T, inverse
-
-
-class Manifold(Protocol):
-    """Where charts lie: g and G, r ⊕ d and its inverse, and E(d) of ḋ = E v."""
-
-    def closure(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
-
-    def retract(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray: ...
-
-    def displacement(self, r: np.ndarray, q: np.ndarray) -> np.ndarray: ...
-
-    def rate_matrix(self, d: np.ndarray) -> np.ndarray: ...
-
-
-def place(chart: Chart, on: Manifold, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
-    """Ψ_q(y): the pose with R d = y and g = 0, by Newton's method from a guess (2.3.1).
-
-    It has converged when ρ/(1 − ρ)·‖Δ‖ is below the tolerance, with the contraction rate
-    ρ = (‖Δ_j‖/‖Δ_0‖)^(1/j); the printed exponent 1/(j + 1) is not that of a geometric series.
-    """
-    q, first = guess, 0.0
-    for j in range(MOST_ITERATIONS):
-        d = on.displacement(chart.reference, q)
-        g, G = on.closure(q)
-        A = np.vstack([chart.R @ on.rate_matrix(d), G])
-        delta = np.linalg.lstsq(A, np.concatenate([y - chart.R @ d, -g]), rcond=None)[0]
-        size = float(np.linalg.norm(delta))
-        if not size < 1e3:
-            break
-        q = on.retract(q, delta)
-        first = first or size
-        if size < TOLERANCE:
-            return q
-        if j:
-            rate = (size / first) ** (1 / j)
-            if rate < 1 and rate / (1 - rate) * size < TOLERANCE:
-                return q
-            if j > 5 and rate > 0.9 and size > 1e-10:
-                break
-    else:
-        if size < 1e-10:
-            return q  # as near as round-off lets it come
-    raise ChartLost("the local parametrization does not converge; take a smaller step or another chart")

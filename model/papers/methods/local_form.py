@@ -1,58 +1,60 @@
-"""The local state-space form with numbers: ẏ = f(y) on a chart, dependent quantities solved inside.
-
-Paper 004, 2.2. States are y = (y_q, y_v), twice the mobility; every y is a pose and motion that
-satisfies all loops, so nothing drifts and nothing needs to be stabilized.
-"""
+"""The local state-space form over the thesis' charts (paper 004, 2.3); the lift is the manifold's own."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ...manifold.thresholds import FAR
+from ...run.local_form import LocalForm, LocalSolver
 from . import charts, traced
 from .method import Method
 
 
-class LocalForm:
+class ChartForm(LocalForm):
     """One chart of a method's manifold and the motion written over it."""
 
     def __init__(self, method: Method, q: np.ndarray):
         self.method = method
-        self.chart = charts.choose(method.kind, q, method.closure(q)[1], method.rank, method.chosen)
-        self.near = q  # where the last search ended is where the next one starts
+        super().__init__(method.simulation, q)
 
-    def displacement(self, q: np.ndarray) -> np.ndarray:
-        """d of q = r ⊕ d from the chart's reference r."""
-        return self.method.displacement(self.chart.reference, q)
+    def choose(self) -> tuple[np.ndarray, np.ndarray]:
+        m, G = self.method, self.method.closure(self.reference)[1]
+        self.chart = charts.choose(m.kind, self.reference, G, m.rank, m.chosen)
+        return self.chart.R, self.chart.S_bar @ self.chart.S_bar.T
 
     def to_local(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """y of a state on the manifold."""
-        y_v = charts.speeds(self.chart, self.method.closure(q)[1], v)
-        return np.concatenate([self.chart.R @ self.displacement(q), y_v])
+        y = super().to_local(q, v)
+        y[self.chart.size :] = charts.speeds(self.chart, self.method.closure(q)[1], v)
+        return y
 
     def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ψ(y): the state (q, v) on the manifold."""
-        p, m = self.chart.size, self.method
-        q = charts.place(self.chart, m, y[:p], self.near)
-        self.near = q
-        return q, charts.basis(self.chart, m.closure(q)[1]) @ y[p:]
+        q, v = super().to_full(y)
+        if self.chart.kind == "differentiable":  # y_v are speeds along a basis that turns with the pose
+            v = charts.basis(self.chart, self.method.closure(q)[1]) @ y[self.chart.size :]
+            self.rate = self.engine.kernel("displacement_rates")(self.d, v)
+        return q, v
 
     def rates(self, y: np.ndarray) -> tuple[np.ndarray, float]:
-        """f(y), and the power that changes the energy."""
         q, v = self.to_full(y)
-        m, chart = self.method, self.chart
+        m, chart, s = self.method, self.chart, self.simulation
         _, dv, power = m.rates(q, v)
-        dy_q = chart.R @ (m.rate_matrix(self.displacement(q)) @ v)
         if chart.kind != "differentiable":
-            return np.concatenate([dy_q, chart.R @ dv]), power
-        s = m.simulation
-        _, G, _, gamma, _ = s.engine.kernel("coefficients")(q, v, s.u, s.p)
-        rate = m.kernel(traced.jacobian_rate)(q, v, s.p)
-        dy = charts.basis(chart, G).T @ (dv - charts.bias(chart, G, rate, v, gamma))
-        return np.concatenate([dy_q, dy]), power
+            return np.concatenate([chart.R @ self.rate, chart.R @ dv]), power
+        _, G, _, gamma, _ = self.engine.kernel("coefficients")(q, v, s.u, s.p)
+        turning = m.kernel(traced.jacobian_rate)(q, v, s.p)
+        dy = charts.basis(chart, G).T @ (dv - charts.bias(chart, G, turning, v, gamma))
+        return np.concatenate([chart.R @ self.rate, dy]), power
 
-    def degraded(self, q: np.ndarray) -> bool:
-        """Whether it is time for another chart; for balls also a quarter turn away from the reference."""
-        d = self.displacement(q)
-        balls = (d[link.v] for move, link in self.method.tree.moves if not move.plain)
-        far = any(np.linalg.norm(x) > 2.0 for x in balls)
-        return far or charts.degraded(self.chart, self.method.closure(q)[1])
+    def room(self, q: np.ndarray) -> float:
+        """Negative when it is time for another chart: the thesis' condition, or a ball too far away."""
+        balls = (self.d[link.v] for move, link in self.simulation.tree.moves if not move.plain)
+        far = any(np.abs(x).max() > FAR for x in balls)
+        return -1.0 if far or charts.degraded(self.chart, self.method.closure(q)[1]) else 1.0
+
+
+class ChartSolver(LocalSolver):
+    """Variable steps on a chart of one's choice."""
+
+    def __init__(self, method: Method, end: float, tolerance: float):
+        self.form = lambda _, q: ChartForm(method, q)  # type: ignore[assignment]
+        super().__init__(method.simulation, end, tolerance)

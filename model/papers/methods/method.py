@@ -11,7 +11,6 @@ import numpy as np
 from ...compile.kernel import Kernel
 from ...errors import SimulationError
 from ...joints.types import TYPES
-from ...manifold import lift
 from ...manifold.step import NODES, WEIGHTS
 from ...state import LiveState
 from . import accelerations, charts, stabilization, traced
@@ -53,12 +52,6 @@ class Method:
 
     def retract(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
         return self.simulation.engine.retract(q, delta)
-
-    def displacement(self, r: np.ndarray, q: np.ndarray) -> np.ndarray:
-        return self.kernel(lift.displacement)(r, q)
-
-    def rate_matrix(self, d: np.ndarray) -> np.ndarray:
-        return self.kernel(traced.rate_matrix)(d)
 
     def invariants(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         s = self.simulation

@@ -14,8 +14,8 @@ from ...errors import SimulationError
 from ...simulation import STEPPERS, Simulation
 from . import accelerations, charts, stabilization
 from .huang import Taylor
+from .local_form import ChartSolver
 from .method import Method, chosen_speeds
-from .variable import LocalSolver
 
 # What there is to choose; the first of each is what `Simulation` does.
 NAMES = {
@@ -91,5 +91,5 @@ class MethodSimulation(Simulation):
 
     def _solver(self, method: str, end: float, tolerance: float) -> Any:
         if method == "local":
-            return LocalSolver(self, self.method(), end, tolerance)
+            return ChartSolver(self.method(), end, tolerance)
         return super()._solver(method, end, tolerance)

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .accelerations import SMALLEST
-
 if TYPE_CHECKING:
     from .method import Method
 
@@ -31,14 +29,10 @@ def target(name: str, g: np.ndarray, G: np.ndarray, v: np.ndarray, gamma: np.nda
 
 
 def project(method: Method, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """δq = −G⁺g until g is small, then v − G⁺G v (3.10, 3.11)."""
-    for _ in range(MOST_ITERATIONS):
-        g, G = method.closure(q)
-        if np.abs(g).max(initial=0.0) < TOLERANCE:
-            break
-        q = method.retract(q, -np.linalg.lstsq(G, g, rcond=SMALLEST)[0])
-    G = method.closure(q)[1]
-    return q, v - np.linalg.lstsq(G, G @ v, rcond=SMALLEST)[0] if len(G) else v
+    """δq = −G⁺g until g is small, then v − G⁺G v (3.10, 3.11): assembly with nothing held."""
+    engine, p, free = method.simulation.engine, method.simulation.p, np.ones(len(v))
+    q = engine.assembly(q, p)[0]
+    return q, engine.kernel("dependent_speeds")(q, v, free, p)
 
 
 def project_energy(

@@ -8,7 +8,6 @@ from ...equations.kinematics import motion, position_rates
 from ...equations.loops import jacobian, loops, residual
 from ...equations.outputs import energies
 from ...equations.terms import Equations, dense, terms
-from ...manifold.lift import displacement_rates
 
 
 def jacobian_rate(eq: Equations) -> ca.Function:
@@ -17,13 +16,6 @@ def jacobian_rate(eq: Equations) -> ca.Function:
     G = jacobian(eq.model, loops(eq.model, move), move.X)
     rate = ca.reshape(ca.jtimes(ca.vec(G), eq.q, position_rates(eq.model, eq.q, eq.v)), *G.shape)
     return dense(ca.Function("jacobian_rate", [eq.q, eq.v, eq.p], [rate], ["q", "v", "p"], ["G_rate"]))
-
-
-def rate_matrix(eq: Equations) -> ca.Function:
-    """d → E(d) of ḋ = E v, nv × nv."""
-    d = ca.SX.sym("d", eq.tree.nv)
-    E = ca.jacobian(displacement_rates(eq)(d, eq.v), eq.v)
-    return dense(ca.Function("rate_matrix", [d], [E], ["d"], ["E"]))
 
 
 def invariants(eq: Equations) -> ca.Function:

@@ -1,0 +1,135 @@
+"""The local state-space form ẏ = f(y) (paper 004, 2.2), and variable steps on it.
+
+States are y = (y_q, y_v), twice the mobility: independent displacements from the chart's reference and
+independent speeds. Every y is lifted to a pose and motion that satisfies all loops, so nothing
+drifts and nothing needs to be stabilized. Lift, chart and margin are the traced ones of
+`manifold/`, the same that an FMU's model exchange runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.integrate import DOP853
+
+from ..errors import SimulationError
+from ..linear.linearize import linear_kernel
+from ..state import LiveState
+
+
+class ChartLost(SimulationError):
+    """No closed pose was found: the point is off the chart, or too near a singularity."""
+
+
+class LocalForm:
+    """A chart of a simulation's manifold at a pose, and the motion written over it.
+
+    R, mobility × nv, has orthonormal rows: y_q = R d, y_v = R v. `free` is 1 for every dependent
+    speed where R picks single ones, otherwise the projector onto the dependent directions.
+    """
+
+    def __init__(self, simulation: LiveState, q: np.ndarray):
+        self.simulation, self.engine = simulation, simulation.engine
+        self.reference = q.copy()
+        self.d, self.rate = np.zeros((2, simulation.tree.nv))  # of the pose lifted last
+        self.accepted = self.d, self.rate  # of the last pose that is known to be on the way
+        self.R, self.free = self.choose()
+
+    def choose(self) -> tuple[np.ndarray, np.ndarray]:
+        """R and `free` at the reference: here by coordinate partitioning."""
+        free, regular = self.engine.partition(self.reference, self.simulation.p)
+        if not regular:
+            raise ChartLost(
+                f"'{self.simulation.mechanism.name}' is at a kinematic singularity, where no independent "
+                "coordinates exist; the methods fixed and variable need none"
+            )
+        return np.eye(len(free))[free == 0], free
+
+    def to_local(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """y of a state on the manifold."""
+        d = self.engine.kernel("displacement")(self.reference, q)
+        return np.concatenate([self.R @ d, self.R @ v])
+
+    def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ψ(y): the state (q, v) on the manifold."""
+        n = len(self.R)
+        kernel = self.engine.kernel("lift" if self.free.ndim == 1 else "lift_along")
+        x, w = self.R.T @ y[:n], self.R.T @ y[n:]
+        d, q, v, rate, closed = kernel(self.reference, *self.accepted, x, w, self.free, self.simulation.p)
+        if not closed[0]:
+            raise ChartLost(
+                "the local parametrization does not converge; take a smaller step or another chart"
+            )
+        self.d, self.rate = d, rate
+        return q, v
+
+    def accept(self) -> None:
+        """Searches start from the pose lifted last: trial points of a solver may be on another branch."""
+        self.accepted = self.d, self.rate
+
+    def rates(self, y: np.ndarray) -> tuple[np.ndarray, float]:
+        """f(y), and the power that changes the energy."""
+        q, v = self.to_full(y)
+        s = self.simulation
+        _, dv, power = self.engine.kernel("rates")(q, v, s.u, s.p)
+        return np.concatenate([self.R @ self.rate, self.R @ dv]), float(power[0])
+
+    def jacobian(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """∂f/∂y at the reference pose, exact: Â of paper 004, 4.2."""
+        return linear_kernel(self.engine, self.R)(q, v, self.simulation.u, self.simulation.p)[0]
+
+    def room(self, q: np.ndarray) -> float:
+        """How far the chart is from being left, at the pose lifted last; negative beyond."""
+        return self.engine.margin(q, self.d, self.free, self.simulation.p)
+
+
+class LocalSolver:
+    """Dormand-Prince 8(5,3) on ẏ = f(y); charts change on the way, the step they had goes on.
+
+    `at(t)` looks back into the last step, each sample placed on the manifold exactly.
+    """
+
+    form: type[LocalForm] = LocalForm
+
+    def __init__(self, simulation: LiveState, end: float, tolerance: float):
+        self.simulation, self.end, self.tolerance = simulation, end, tolerance
+        self.changes = 0  # of chart
+        self.time = simulation.time
+        self._begin(simulation.q.copy(), simulation.v.copy(), simulation.work, None)
+
+    def _begin(self, q: np.ndarray, v: np.ndarray, work: float, first: float | None) -> None:
+        self.chart = self.form(self.simulation, q)
+        y = np.concatenate([self.chart.to_local(q, v), [work]])
+        options = {"rtol": max(self.tolerance, 1e-13), "atol": self.tolerance}
+        if first is not None:
+            options["first_step"] = min(first, self.end - self.time)
+        self.solver: Any = DOP853(self._slope, self.time, y, self.end, **options)
+
+    def _slope(self, _: float, y: np.ndarray) -> np.ndarray:
+        try:
+            dy, power = self.chart.rates(y[:-1])
+        except ChartLost:
+            return np.full(len(y), np.nan)  # the solver refuses the step and tries a shorter one
+        return np.concatenate([dy, [power]])
+
+    def advance(self) -> None:
+        """One accepted step; then a new chart, if it is time for one."""
+        message = self.solver.step()
+        if self.solver.status == "failed":
+            raise SimulationError(
+                f"the integrator failed at {self.solver.t:.6g} s: {message}; loosen the tolerance"
+            )
+        self.time = self.solver.t
+        self.between, self.old = self.solver.dense_output(), self.chart
+        q, v = self.chart.to_full(self.solver.y[:-1])
+        self.chart.accept()
+        if self.solver.status == "running" and not self.chart.room(q) >= 0:
+            self.changes += 1
+            self._begin(q, v, float(self.solver.y[-1]), self.solver.step_size)
+
+    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """q, v and work at a time within the last step."""
+        y = self.between(t)
+        q, v = self.old.to_full(y[:-1])
+        return q, v, float(y[-1])
