@@ -181,7 +181,7 @@ def test_a_planar_loop_can_not_follow_a_number_that_leaves_the_plane():
         ("hight", "body.leg1.mass", None, "did you mean 'height'"),
         ("body.platform.position[4]", "body.leg1.mass", None, "components 1 to 3"),
         ("height", "body.leg1.mas", None, "did you mean 'body.leg1.mass'"),
-        ("height", "body.leg1.mass", ["motor1"], "hold 3 independent"),
+        ("height", "body.leg1.mass", ["motor1"], "has 3 freedom"),
         ("height", "body.leg1.mass", ["motor9"], "no joint of the tree"),
     ],
 )
