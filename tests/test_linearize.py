@@ -221,7 +221,7 @@ def test_refusals():
 
 def test_singular_pose_is_refused():
     simulation = Simulation(five_bar(SINGULAR), compile=False)
-    with pytest.raises(SimulationError, match="is at a kinematic singularity .*no coordinates"):
+    with pytest.raises(SimulationError, match=r"is at a kinematic singularity .*no coordinates"):
         simulation.linearize()
 
 
