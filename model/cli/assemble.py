@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from ..describe.writer import save
@@ -56,11 +55,7 @@ def run(args: argparse.Namespace) -> int:
         if report.loops:
             print(table(report.loops.items(), ("loop", "residual")))
     if args.output:
-        joints = tuple(
-            replace(j, start=tuple(float(x) for x in report.coordinates.get(j.name, j.start)))
-            for j in mechanism.joints
-        )
-        save(replace(mechanism, joints=joints), args.output)
+        save(mechanism.with_start(report.coordinates), args.output, like=args.mechanism)
         if not args.json:
             print(f"written: {args.output}")
     return 0

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(describe(result))
     if args.output:
-        save(replace(result.mechanism, name=mechanism.name), args.output)
+        save(replace(result.mechanism, name=mechanism.name), args.output, like=args.mechanism)
     if args.picture:
         from ..show.picture_change import change_figure
         from ..show.plot import save_figure

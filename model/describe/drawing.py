@@ -15,6 +15,10 @@ def minus(a: Vector, b: Vector) -> Vector:
     return tuple(x - y for x, y in zip(a, b, strict=True))
 
 
+def plus(a: Vector, b: Vector) -> Vector:
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
 def cross(a: Vector, b: Vector) -> Vector:
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
@@ -73,6 +77,12 @@ def euler_parameters(columns: tuple[Vector, Vector, Vector]) -> Vector:
     size = hypot(*e4)
     sign = -1.0 if next(x for x in e4 if x != 0) < 0 else 1.0
     return tuple(sign * x / size + 0.0 for x in e4)
+
+
+def x_axis(e: Vector) -> Vector:
+    """The x axis of the frame with these Euler parameters."""
+    w, x, y, z = e
+    return (w * w + x * x - y * y - z * z, 2 * (x * y + w * z), 2 * (x * z - w * y))
 
 
 def z_axis(e: Vector) -> Vector:

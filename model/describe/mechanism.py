@@ -25,6 +25,7 @@ from math import inf
 from typing import Annotated, Any, TypeAlias
 
 from ..errors import DescriptionError
+from ..joints.types import TYPES
 from .field_kinds import (
     Choice,
     Coordinates,
@@ -305,6 +306,16 @@ class Mechanism:
         if isinstance(gravity, int | float):
             return replace(self, gravity=(0.0, 0.0, -float(gravity)))
         return replace(self, gravity=tuple(float(x) for x in gravity))
+
+    def with_start(self, coordinates: Mapping[str, Iterable[float]]) -> Mechanism:
+        """The same mechanism, assembled from other coordinates of the named joints."""
+        joints = (_starting(j, coordinates.get(j.name, j.start)) for j in self.joints)
+        return replace(self, joints=tuple(joints))
+
+
+def _starting(joint: Joint, start: Iterable[float]) -> Joint:
+    new = tuple(float(x) for x in start)
+    return joint if new == (joint.start or TYPES[joint.type].zero) else replace(joint, start=new)
 
 
 def find(items: Iterable[Any], name: str, what: str) -> Any:

@@ -45,24 +45,30 @@ def _example(name: str) -> str:
 
 def load(source: str | os.PathLike[str], check: Check) -> Mechanism:
     """The mechanism of that name among the shipped examples, or in the file of that path."""
+    return read(*source_of(source), check)
+
+
+def source_of(source: str | os.PathLike[str]) -> tuple[str, str]:
+    """The text behind the name of an example or the path of a file, and what messages call it."""
     text = os.fspath(source)
     if not isinstance(source, Path) and text in _example_names():
-        return read(_example(text), f"{text}.yaml", check)
+        return _example(text), f"{text}.yaml"
     path = Path(text)
     if not path.exists():
         hint = nearest(path.stem, _example_names()).replace("known:", "the examples are")
         raise DescriptionError(f"there is no example or file '{text}'; {hint}")
     if path.is_dir():
         raise DescriptionError(f"'{text}' is a folder; give the path of a description file in it")
-    return read(text_of(path), text, check)
+    return text_of(path), text
 
 
 def read(text: str, file: str, check: Check) -> Mechanism:
     """The mechanism described in `text`, if `check` lets it pass; messages name `file` and the line."""
-    return built(text, file, lambda values: check(_mechanism(values, file)))
+    return built(text, file, lambda values: check(build(values, file)[0]))
 
 
-def _mechanism(values: Any, file: str) -> Mechanism:
+def build(values: Any, file: str) -> tuple[Mechanism, Reading]:
+    """The mechanism of parsed values, not checked yet, and where its bodies are drawn."""
     fields, defaults = fields_of(Mechanism), defaults_of(Mechanism)
     groups = {key: field for key, field in fields.items() if isinstance(field, Group)}
     files = [name for group in groups.values() for name in group.files]
@@ -85,4 +91,4 @@ def _mechanism(values: Any, file: str) -> Mechanism:
         found[key] = tuple(items)
     found |= {key: field.read(top, key, around, defaults[key]) for key, field in plain.items()}
     stem = re.sub(r"\W", "_", Path(file).stem, flags=re.ASCII)
-    return Mechanism(top.text("name", stem if not stem[:1].isdigit() else f"_{stem}"), **found)
+    return Mechanism(top.text("name", stem if not stem[:1].isdigit() else f"_{stem}"), **found), reading

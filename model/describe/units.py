@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from math import pi
+from math import isinf, isnan, pi
 from typing import Any, NamedTuple
 
 from ..errors import DescriptionError
@@ -113,6 +113,20 @@ def quantity(value: Any, unit: str) -> float:
         return float(Fraction(found[1]) * given.factor) * pi**given.turns
     except OverflowError:
         raise DescriptionError(f"is too large: {value}") from None
+
+
+def like(x: float, present: Any) -> str:
+    """The number as text, in the unit of the one that is there now, such as "30 deg"."""
+    found = _NUMBER.fullmatch(present) if isinstance(present, str) else None
+    unit = parse(found[2]) if found else None
+    if found is None or unit is None or not found[2]:
+        return number(x)
+    return f"{number(x / pi**unit.turns / float(unit.factor))} {found[2]}"
+
+
+def number(x: float) -> str:
+    """The shortest text that is read as this number."""
+    return ".nan" if isnan(x) else ("-.inf" if x < 0 else ".inf") if isinf(x) else repr(x).removesuffix(".0")
 
 
 def kind(value: Any) -> str:

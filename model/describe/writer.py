@@ -10,12 +10,21 @@ from .check import check
 from .field_kinds import Group, Part
 from .fields import defaults_of, fields_of
 from .mechanism import Mechanism, Strut
+from .reader import source_of
+from .rewrite import rewritten
 from .yaml_text import dump
 
 
-def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
-    """Write the mechanism to `path`, in body axes; a reader never finds half a file there."""
-    text = write(mechanism)
+def save(
+    mechanism: Mechanism, path: str | os.PathLike[str], like: str | os.PathLike[str] | None = None
+) -> None:
+    """Write the mechanism to `path`; a reader never finds half a file there.
+
+    If only numbers differ from the description it is `like`, an example's name or a file, that one is
+    written with the new numbers in it, comments, order and axes kept; otherwise all in body axes.
+    """
+    kept = None if like is None else rewritten(*source_of(like), mechanism)
+    text = write(mechanism) if kept is None else kept
     with write_atomically(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 

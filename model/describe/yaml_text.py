@@ -11,19 +11,19 @@ from __future__ import annotations
 import re
 from copy import copy
 from io import StringIO
-from math import isinf, isnan
 from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import AliasEvent
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.nodes import CollectionNode, MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import SafeRepresenter
 
 from ..errors import DescriptionError
 from .flaws import Place
+from .units import number
 
 LARGEST_FILE = 1_000_000  # bytes; a mechanism of a thousand bodies needs half of it
 _DEEPEST = 20
@@ -62,6 +62,8 @@ class _Composer(Composer):
         if isinstance(event, AliasEvent):
             node = copy(node)
             node.start_mark, node.end_mark = event.start_mark, event.end_mark
+            if isinstance(node, CollectionNode):
+                node.flow_style = True  # it is one word on one line
         return node
 
 
@@ -174,11 +176,6 @@ class _Representer(SafeRepresenter):
 _Representer.add_representer(float, _Representer.number)
 _Representer.add_representer(str, _Representer.text)
 _Representer.add_representer(list, _Representer.items)
-
-
-def number(x: float) -> str:
-    """The shortest text that is read as this number."""
-    return ".nan" if isnan(x) else ("-.inf" if x < 0 else ".inf") if isinf(x) else repr(x).removesuffix(".0")
 
 
 def dump(values: dict[str, Any]) -> str:

@@ -140,16 +140,11 @@ class Design:
 
     def described(self, q: np.ndarray, p: np.ndarray) -> Mechanism:
         """The mechanism with these dimensions, starting from these coordinates."""
-        result = self.mechanism
+        coordinates = (b for b in self.blocks if b.kind == "coordinate")
+        result = self.mechanism.with_start({b.joint: self.value(b, q, p) for b in coordinates})
         for block in self.blocks:
             new = self.value(block, q, p)
-            if block.kind == "coordinate":
-                joints = tuple(
-                    replace(j, start=tuple(float(x) for x in new)) if j.name == block.joint else j
-                    for j in result.joints
-                )
-                result = replace(result, joints=joints)
-            elif not np.array_equal(new, self.p[block.values]):
+            if block.kind != "coordinate" and not np.array_equal(new, self.p[block.values]):
                 value = new if block.kind in ("position", "orientation") else new[0]
                 result = parameters.replace_value(result, block.name, value)
         return check(result)

@@ -1,0 +1,102 @@
+"""Changing numbers within a YAML text: everything else stays as it was typed, comments and all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ruamel.yaml.nodes import MappingNode
+
+from .flaws import Place
+from .units import like, quantity
+from .yaml_text import parse
+
+
+class NotInPlace(Exception):
+    """A change that is more than other numbers at the same places."""
+
+
+class Edits:
+    """Changes to one text, collected by `put` and `add`, and made all at once by `text`."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.values, _, self._nodes = parse(text)
+        self._changes: list[tuple[int, int, str]] = []
+        self._added: dict[Place, dict[str, Any]] = {}
+
+    def __contains__(self, place: Place) -> bool:
+        return self.get(place) is not None
+
+    def get(self, place: Place) -> Any:
+        """The value at a place, None if there is none."""
+        value = self.values
+        for key in place:
+            value = value[int(key) - 1] if isinstance(value, list) else (value or {}).get(key)
+        return value
+
+    def put(self, place: Place, value: Any, units: Sequence[str]) -> None:
+        """Set a number, or several with a unit for each, in the unit they have now; if new, add it."""
+        present = self.get(place)
+        several = isinstance(value, tuple)
+        if present is None:
+            self.add(place, value)
+        elif several and isinstance(present, list) and len(present) == len(value):
+            for k, x in enumerate(value):
+                self.put((*place, str(k + 1)), x, units[k : k + 1])
+        elif several or isinstance(present, dict | list):
+            self._change(place, written(value))
+        elif quantity(present, units[0]) != value:
+            self._change(place, like(value, present))
+
+    def add(self, place: Place, value: Any) -> None:
+        """A field behind the others of its mapping, which is added too if it is not there."""
+        *within, key = place
+        if tuple(within) in self:
+            self._added.setdefault(tuple(within), {})[key] = value
+        else:
+            self._added.setdefault(tuple(within[:-1]), {}).setdefault(within[-1], {})[key] = value
+
+    def text(self) -> str:
+        text = self._text
+        insertions = [self._insertion(place, fields) for place, fields in self._added.items()]
+        for start, end, new in sorted([*self._changes, *insertions], reverse=True):
+            text = text[:start] + new + text[end:]
+        return text
+
+    def _change(self, place: Place, new: str) -> None:
+        node = self._nodes[place]
+        start = node.start_mark.index
+        if self._text[start] == "&":
+            raise NotInPlace  # others repeat this value
+        self._changes.append((start, _end(node), new))
+
+    def _insertion(self, place: Place, fields: dict[str, Any]) -> tuple[int, int, str]:
+        node = self._nodes.get(place)
+        if not isinstance(node, MappingNode) or self._text[node.start_mark.index] in "*&" or not node.value:
+            raise NotInPlace
+        pairs = [f"{key}: {written(value)}" for key, value in fields.items()]
+        at = _end(node.value[-1][1])
+        if node.flow_style:
+            return at, at, "".join(f", {pair}" for pair in pairs)
+        line_end = self._text.find("\n", at)
+        at = len(self._text) if line_end < 0 else line_end
+        indent = "\n" + " " * node.value[0][0].start_mark.column
+        return at, at, "".join(indent + pair for pair in pairs)
+
+
+def _end(node: Any) -> int:
+    """Where the last character of a value stands; a block's own end is where the next thing begins."""
+    if isinstance(node.value, list) and node.value and not node.flow_style:
+        last = node.value[-1]
+        return _end(last[1] if isinstance(last, tuple) else last)
+    return int(node.end_mark.index)
+
+
+def written(value: Any) -> str:
+    """A number, several, or a mapping of them on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {written(x)}" for key, x in value.items()) + "}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(written(x) for x in value) + "]"
+    return like(value, "")
