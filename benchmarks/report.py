@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any, NamedTuple
 
-from ..model.cli.common import table
 from ..model.errors import CutjointError
+from ..model.show.table import table
 from .fmu_step import IN_C, NATIVE, TASK
 from .tasks import COMPILED, VIRTUAL
 

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from ..model.run.equilibrium import hold
 from ..model.run.trajectory import Trajectory
 from ..model.show.picture import draw
 from ..model.show.plot import draw_plot
-from .demo_page import page
+from .demo_page import Chapter, page
 
 MECHANISM = "stewart"
 SECONDS, STEP, TORQUE = 2.0, 1e-3, 10.0
@@ -38,19 +37,6 @@ RECORD = ["body.platform.position", "joint.motor1.position", "joint.motor2.posit
 CHECKS = ["energy", "loop.residual", "singularity.distance", "reaction.ball1.force"]
 ROS_STEPS = 300
 FRAMES = 100  # of the moving picture
-
-
-@dataclass
-class Chapter:
-    """A part of the page: what was done, with which command, what came out."""
-
-    title: str
-    command: str
-    about: str
-    rows: list[tuple[str, str]] = field(default_factory=list)
-    pictures: list[tuple[str, str]] = field(default_factory=list)  # (data address, what it shows)
-    files: list[str] = field(default_factory=list)
-    note: str = ""
 
 
 class Demo:

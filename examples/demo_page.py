@@ -6,14 +6,12 @@ import html
 import json
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..model.show.picture import COLOURS
 from ..model.show.sketch import family
-
-if TYPE_CHECKING:
-    from .demo import Chapter
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 960px; margin: 0 auto; padding: 1.5rem; }
@@ -98,6 +96,19 @@ function fit() {
 }
 addEventListener('resize', fit); fit();
 """
+
+
+@dataclass
+class Chapter:
+    """A part of the page: what was done, with which command, what came out."""
+
+    title: str
+    command: str
+    about: str
+    rows: list[tuple[str, str]] = field(default_factory=list)
+    pictures: list[tuple[str, str]] = field(default_factory=list)  # (data address, what it shows)
+    files: list[str] = field(default_factory=list)
+    note: str = ""
 
 
 def page(chapters: Sequence[Chapter], frames: Sequence[dict[str, Any]], folder: Path, seconds: float) -> str:

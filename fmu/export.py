@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..model.describe.mechanism import Mechanism
 from ..model.errors import CutjointError
-from ..model.files import check_writable, write_atomically
+from ..model.files import check_writable
 from ..model.loading import load
 from . import c_compile as build
 from . import documentation as page
+from . import python_runtime
 from . import xml_fmi2 as describe2
 from . import xml_fmi3 as describe3
+from .archive import content_token, write_zip
 from .c_sources import TOKEN, sources, units_to_compile
 from .plan import Plan, plan
 from .xml_common import identifier
@@ -66,9 +66,7 @@ def export(
     described = load(mechanism) if isinstance(mechanism, str) else mechanism
     planned = plan(described, step=step, inputs=inputs, outputs=outputs, marked=parameters, linear=linear)
     if runtime == "python":
-        from .python_runtime import write
-
-        write(planned, Path(path), picture=picture)
+        python_runtime.write(planned, Path(path), picture=picture)
         return planned
     for name in chosen:
         build.compilers(name)  # before long work: is there a compiler?
@@ -95,22 +93,3 @@ def contents(
         binary = build.compile_for(name, code, units_to_compile(fmi), optimize)
         result[f"binaries/{folder}/{identifier(plan.mechanism.name)}{where.ending}"] = binary
     return result
-
-
-def content_token(texts: Mapping[str, str]) -> str:
-    """GUID made from the content, so that a description and a binary of different exports never mix."""
-    digest = hashlib.sha256("\0".join(f"{n}\0{t}" for n, t in sorted(texts.items())).encode()).hexdigest()
-    return f"{{{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}}}"
-
-
-def write_zip(path: str | os.PathLike[str], contents: Mapping[str, bytes]) -> None:
-    with (
-        write_atomically(path) as temporary,
-        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
-    ):
-        for name in sorted(contents):
-            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (0o755 if name.startswith("binaries/") else 0o644) << 16
-            entry.create_system = 3
-            archive.writestr(entry, contents[name])

@@ -15,8 +15,8 @@ from ..model.describe.writer import write as to_yaml
 from ..model.errors import CutjointError
 from . import documentation as page
 from . import xml_fmi2 as describe2
+from .archive import content_token, write_zip
 from .c_sources import TOKEN
-from .export import content_token, write_zip
 from .plan import Plan
 from .xml_common import identifier
 

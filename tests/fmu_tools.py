@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from cutjoint.fmu import c_compile as build
-from cutjoint.fmu.export import contents, write_zip
+from cutjoint.fmu.archive import write_zip
+from cutjoint.fmu.export import contents
 from cutjoint.fmu.plan import Plan, plan
 from cutjoint.model import CutjointError, Simulation, load
 from fmpy import extract, read_model_description

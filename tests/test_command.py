@@ -152,6 +152,20 @@ def test_simulate_balances_energy_in_both_methods(capsys: Capture) -> None:
     assert ends[0] == pytest.approx(ends[1], rel=1e-6)
 
 
+def test_simulate_knows_the_papers_ways_but_does_not_press_them(capsys: Capture) -> None:
+    code, text, _ = cutjoint(capsys, "simulate", "--help")
+    assert code == 0 and "implicit" in text
+    assert not any(
+        word in text for word in ("--formulation", "--stabilization", "--chart", "taylor", "local")
+    )
+    ways = ["--formulation", "svd", "--stabilization", "none", "--chart", "tangent_qr"]
+    for options in (ways, ["--method", "local"], ["--stepper", "implicit"]):
+        words = ["simulate", "fivebar", "--time", "0.01", "--no-compile", "--json", *options]
+        code, text, err = cutjoint(capsys, *words)
+        assert code == 0, err
+        assert abs(json.loads(text)["imbalance"]) < 1e-6
+
+
 def test_simulate_shows_progress_only_when_asked(capsys: Capture, fourbar: str) -> None:
     words = ["simulate", fourbar, "--time", "0.01", "--no-compile"]
     assert cutjoint(capsys, *words)[2] == ""
@@ -171,6 +185,14 @@ MISTAKES = [
     (["assemble", "stewart", "--set", "motor=1"], "--set: there is no joint 'motor'; did you mean 'motor3'?"),
     (["assemble", "stewart", "--set", "motor1"], "--set takes NAME=VALUE, not 'motor1'"),
     (["assemble", "stewart", "-o", "no/folder/a.yaml"], "there is no folder 'no/folder'; create it first"),
+    (
+        ["simulate", "fivebar", "--formulation", "svg"],
+        "--formulation: there is no formulation 'svg'",
+    ),
+    (
+        ["simulate", "fivebar", "--stepper", "euler"],
+        "--stepper: there is no stepper 'euler'; known",
+    ),
     (["simulate", "stewart", "--torque", "10"], "--torque takes NAME=VALUE, not '10'"),
     (["simulate", "stewart", "--torque", "motor1=ten"], "--torque motor1: 'ten' is not a number"),
     (["simulate", "stewart", "--torque", "motor1=nan"], "--torque motor1: 'nan' is not a finite number"),

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from .newton import damped, newton
 
-if TYPE_CHECKING:
-    from .problem import Problem
-
 Array = np.ndarray
 NEARBY = 6  # poses tried around the start
 
 
-def search(problem: Problem, start: Array, tolerance: float) -> tuple[Array | None, Array]:
+def search(system: Any, start: Array, tolerance: float) -> tuple[Array | None, Array]:
     """A solution found by damped least squares around `start`, and the pose of least misfit."""
-    system = problem.system()
     random = np.random.default_rng(0)
     starts = start + np.linspace(0, 0.8, NEARBY)[:, None] * random.normal(size=(NEARBY, len(start)))
     found, misfit = damped(system, starts)
@@ -28,33 +25,22 @@ def search(problem: Problem, start: Array, tolerance: float) -> tuple[Array | No
     return solution, found[int(np.argmin(misfit))]
 
 
-def conflict(problem: Problem, best: Array, tolerance: float) -> str:
-    """One sentence that names a smallest set of constraints that can't hold together.
+def conflict(misfits: Mapping[str, float], solvable: Callable[[list[str]], bool]) -> str:
+    """The part of a sentence that names a smallest set of constraints that can't hold together.
 
     Where the misfit is least, Σ Φ ∇Φ = 0, so the constraints with Φ ≠ 0 pull against one another.
-    Of these, every one whose removal still leaves a conflict is dropped.
+    Of these, every one whose removal still leaves a conflict is dropped. `solvable` tells whether
+    some constraints alone can be met.
     """
-    misfits = _misfits(problem, best)
     pulling = [n for n, value in misfits.items() if value > 1e-6 * max(1.0, *misfits.values())]
-    kept = list(problem.constraints)
-    if pulling and search(problem.only(pulling), best, tolerance)[0] is None:
-        kept = pulling
+    kept = pulling if pulling and not solvable(pulling) else list(misfits)
     for name in list(kept):
         fewer = [n for n in kept if n != name]
-        if fewer and search(problem.only(fewer), best, tolerance)[0] is None:
+        if fewer and not solvable(fewer):
             kept = fewer
     names = [f"'{n}'" for n in kept]
     if len(names) == 1:
         what = f"constraint {names[0]} can't be met"
     else:
         what = f"constraints {', '.join(names[:-1])} and {names[-1]} exclude one another"
-    return (
-        f"assembly '{problem.name}' can't be solved: {what} (misfit {max(misfits[n] for n in kept):.3g}); "
-        "change or remove one of them, or start nearer to a pose that fits"
-    )
-
-
-def _misfits(problem: Problem, x: Array) -> dict[str, float]:
-    phi = problem.system()(x[None])[0][0]
-    owners = np.array(problem.rows())
-    return {n: float(np.abs(phi[owners == n]).max()) for n in problem.constraints}
+    return f"{what} (misfit {max(misfits[n] for n in kept):.3g})"

@@ -133,11 +133,23 @@ class Problem:
         outcome = newton(self.system(derivative), self.start()[None], tolerance, most, SINGULAR)
         x, steps, restarted = outcome.q[0], int(outcome.steps[0]), False
         if not outcome.converged[0]:
-            found, best = search(self, self.start(), tolerance)
+            found, best = search(self.system(), self.start(), tolerance)
             if found is None:
-                raise AssemblyError(conflict(self, best, tolerance))
+                raise AssemblyError(self._conflict(best, tolerance))
             x, restarted = found, True
         return report(self, x, steps, restarted)
+
+    def _conflict(self, best: Array, tolerance: float) -> str:
+        phi, owners = self.system()(best[None])[0][0], np.array(self.rows())
+        misfits = {n: float(np.abs(phi[owners == n]).max()) for n in self.constraints}
+
+        def solvable(names: list[str]) -> bool:
+            return search(self.only(names).system(), best, tolerance)[0] is not None
+
+        return (
+            f"assembly '{self.name}' can't be solved: {conflict(misfits, solvable)}; "
+            "change or remove one of them, or start nearer to a pose that fits"
+        )
 
     def only(self, names: list[str]) -> Problem:
         """The same parts under some of the constraints."""

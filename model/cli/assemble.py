@@ -11,8 +11,9 @@ from ..describe.yaml_text import LARGEST_FILE
 from ..errors import CutjointError
 from ..files import check_writable
 from ..loading import load
+from ..show.table import table
 from ..simulation import Simulation
-from .common import add_mechanism, read_pairs, table, to_json
+from .common import add_mechanism, read_pairs, to_json
 
 HELP = "Close the loops, starting from the drawn pose, and print where every joint ends up."
 EXAMPLE = """

@@ -16,6 +16,7 @@ from ..linear.model import LinearModel, model_format
 from ..loading import load
 from ..run.assembly import consistent_speeds
 from ..run.equilibrium import Equilibrium, hold, settle
+from ..show.table import table
 from ..simulation import Simulation
 from .common import (
     add_gravity,
@@ -24,7 +25,6 @@ from .common import (
     output_columns,
     read_gravity,
     read_pairs,
-    table,
     to_json,
 )
 

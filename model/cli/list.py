@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ..describe.reader import list_examples
-from .common import table, to_json
+from ..show.table import table
+from .common import to_json
 
 HELP = "List the mechanisms that come with cutjoint, each with a line on what it is."
 EXAMPLE = "cutjoint list"

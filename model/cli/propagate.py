@@ -13,7 +13,8 @@ from ..design.propagate import Propagation, propagate, stretch
 from ..errors import CutjointError
 from ..files import check_writable
 from ..loading import load
-from .common import add_mechanism, number, read_pairs, table, to_json
+from ..show.table import table
+from .common import add_mechanism, number, read_pairs, to_json
 
 HELP = "Change dimensions of a mechanism and close its loops again by moving what is left free."
 EXAMPLE = """

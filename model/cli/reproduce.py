@@ -12,7 +12,8 @@ from typing import Any
 
 from ..errors import CutjointError
 from ..papers import STUDIES, Study
-from .common import Progress, table, to_json
+from ..show.table import table
+from .common import Progress, to_json
 
 HELP = "Run a study of the papers and say what reproduces; 'all' runs every one."
 EXAMPLE = """

@@ -8,8 +8,9 @@ from typing import Any
 from ..describe.mechanism import Mechanism
 from ..files import check_writable, picture_format
 from ..loading import load
+from ..show.table import table
 from ..simulation import Simulation
-from .common import add_mechanism, table, to_json
+from .common import add_mechanism, to_json
 
 HELP = "Show bodies, joints, loops, coordinates, rank and mobility of a mechanism."
 EXAMPLE = """

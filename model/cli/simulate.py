@@ -15,17 +15,18 @@ from ..files import check_writable, picture_format
 from ..joints.types import TYPES
 from ..loading import load
 from ..run.trajectory import Trajectory
+from ..show.table import table
 from ..simulation import METHODS, STEPPERS, Simulation
 from .common import (
     Progress,
     add_gravity,
     add_mechanism,
     add_torque,
+    check_name,
     number,
     output_columns,
     read_gravity,
     read_pairs,
-    table,
     to_json,
 )
 
@@ -34,7 +35,8 @@ EXAMPLE = """
 cutjoint simulate stewart --time 2 --torque all=10 --plot stewart.png
 cutjoint simulate arm --time 5 --method variable --tolerance 1e-10 --csv arm.csv
 """
-PAPERS = ("formulation", "stabilization", "chart")  # ways of the papers, see docs/singularities.md
+# Other ways to compute the same motion, for those who compare: docs/singularities.md lists their names.
+PAPERS = ("formulation", "stabilization", "chart")
 CHECKS = ("energy", "loop.residual", "singularity.distance")
 
 
@@ -48,13 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=METHODS,
         default="fixed",
-        help="fixed step, variable step, or variable step on the local state-space form",
+        metavar="{fixed,variable}",
+        help="fixed step, or as long as the tolerance lets it be",
     )
     parser.add_argument(
         "--stepper",
         default="runge_kutta",
         metavar="NAME",
-        help=f"how a fixed step is taken: {', '.join(STEPPERS)} (default runge_kutta)",
+        help="how a fixed step is taken: runge_kutta, or implicit for stiff mechanisms",
     )
     for option in PAPERS:
         parser.add_argument(f"--{option}", help=argparse.SUPPRESS)
@@ -90,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     begin = time.perf_counter()
     compile = False if args.no_compile else None
     kind, ways = _simulation(args)
-    simulation = kind(mechanism, gravity=gravity, compile=compile, stepper=args.stepper, **ways)
+    simulation = kind(mechanism, gravity=gravity, compile=compile, **ways)
     units = output_columns(simulation, args.output or default_outputs(mechanism))
     how: dict[str, Any] = {"step": step, "method": args.method, "tolerance": tolerance}
     how["record"] = [*units, *CHECKS]
@@ -138,10 +141,11 @@ def _simulation(args: argparse.Namespace) -> tuple[type[Simulation], dict[str, A
     """What knows the chosen ways to compute the motion: the papers' are asked for only if one is wanted."""
     ways = {option: value for option in PAPERS if (value := getattr(args, option)) is not None}
     if not ways and args.stepper in STEPPERS:
-        return Simulation, {}
-    from ..papers.methods import MethodSimulation
+        return Simulation, {"stepper": args.stepper}
+    from ..papers.methods import NAMES, MethodSimulation
 
-    return MethodSimulation, ways
+    ways["stepper"] = args.stepper
+    return MethodSimulation, {o: check_name(v, NAMES[o], f"--{o}", o) for o, v in ways.items()}
 
 
 def describe(summary: dict[str, Any]) -> str:

@@ -12,17 +12,16 @@ links through `Model.in_link` and `frame_in_link`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import atan2
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from ..describe.mechanism import Mechanism
 from ..joints.rigid_motion import IDENTITY, Pose, about_z, compose, inverse, pose, snap
-
-if TYPE_CHECKING:
-    from .kinematics import Model
-    from .topology import Link
+from .topology import Link, Tree
 
 PARALLEL = 1e-9
 
@@ -46,28 +45,28 @@ class Trim(NamedTuple):
         return Pose(about_z(self.turn), ca.SX(ca.DM([0, 0, self.slide]))) if any(self) else IDENTITY
 
 
-def outer_frame(model: Model, link: Link) -> Pose:
+def outer_frame(mechanism: Mechanism, link: Link) -> Pose:
     """The joint's frame on the body behind it."""
-    joint = model.mechanism.joint(link.joint)
+    joint = mechanism.joint(link.joint)
     return pose(joint.on_parent if link.reverse else joint.on_child)
 
 
-def inner_frame(model: Model, link: Link) -> tuple[str, Any]:
+def inner_frame(mechanism: Mechanism, link: Link) -> tuple[str, Any]:
     """The body a joint starts from on its way outward, and the joint's frame on it."""
-    joint = model.mechanism.joint(link.joint)
+    joint = mechanism.joint(link.joint)
     return (joint.child, joint.on_child) if link.reverse else (joint.parent, joint.on_parent)
 
 
-def trims(model: Model) -> list[Trim]:
+def trims(mechanism: Mechanism, tree: Tree) -> list[Trim]:
     """How each link's frame is moved within its freedom; not at all where symbols decide."""
-    return [_trim(model, i) for i in range(len(model.tree.links))]
+    return [_trim(mechanism, tree, i) for i in range(len(tree.links))]
 
 
-def _trim(model: Model, index: int) -> Trim:
-    link = model.tree.links[index]
+def _trim(mechanism: Mechanism, tree: Tree, index: int) -> Trim:
+    link = tree.links[index]
     if not link.last or not _about_z(link):
         return Trim(0.0, 0.0)
-    behind, is_axis = _first_behind(model, index)
+    behind, is_axis = _first_behind(mechanism, tree, index)
     if behind is None or not (behind.R.is_constant() and behind.p.is_constant()):
         return Trim(0.0, 0.0)
     p, z = np.array(ca.DM(behind.p)).ravel(), np.array(ca.DM(behind.R))[:, 2]
@@ -87,14 +86,13 @@ def _foot(p: np.ndarray, z: np.ndarray) -> float:
     return -(p[0] * z[0] + p[1] * z[1]) / across if across > PARALLEL**2 else 0.0
 
 
-def _first_behind(model: Model, index: int) -> tuple[Pose | None, bool]:
+def _first_behind(mechanism: Mechanism, tree: Tree, index: int) -> tuple[Pose | None, bool]:
     """The first joint frame behind a link, tree joints before cut ones, and whether it is an axis z."""
-    tree, mechanism = model.tree, model.mechanism
     link = tree.links[index]
     body = next(name for name, holder in tree.holder.items() if holder == index)
-    back = inverse(outer_frame(model, link))
+    back = inverse(outer_frame(mechanism, link))
     for child in tree.children[index]:
-        _, frame = inner_frame(model, tree.links[child])
+        _, frame = inner_frame(mechanism, tree.links[child])
         return compose(back, pose(frame)), _about_z(tree.links[child])
     for cut in tree.cuts:
         joint = mechanism.joint(cut.name)
@@ -104,13 +102,12 @@ def _first_behind(model: Model, index: int) -> tuple[Pose | None, bool]:
     return None, False
 
 
-def place(model: Model, index: int) -> Placement:
+def place(mechanism: Mechanism, link: Link, trim: Trim, in_link: Mapping[str, Pose]) -> Placement:
     """The fixed part of a link's pose in its parent link, as simple as its freedom allows."""
-    link, trim = model.tree.links[index], model.trims[index]
     if not link.first:
         return Placement(IDENTITY, trim.turn, trim.slide)
-    body, frame = inner_frame(model, link)
-    fixed = compose(model.in_link[body], pose(frame))
+    body, frame = inner_frame(mechanism, link)
+    fixed = compose(in_link[body], pose(frame))
     if not _about_z(link) or not (fixed.R.is_constant() and fixed.p.is_constant()):
         return Placement(fixed, trim.turn, trim.slide)
     R, p = np.array(ca.DM(fixed.R)), np.array(ca.DM(fixed.p)).ravel()

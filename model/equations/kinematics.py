@@ -38,19 +38,20 @@ class Model:
         result = {GROUND: IDENTITY}
         for name, index in self.tree.holder.items():
             if index >= 0:
-                outer = outer_frame(self, self.tree.links[index])
+                outer = outer_frame(self.mechanism, self.tree.links[index])
                 result[name] = inverse(compose(outer, self.trims[index].pose))
         return result
 
     @cached_property
     def trims(self) -> list[Trim]:
         """Where each link's frame sits against its joint's frame on the outer body."""
-        return trims(self)
+        return trims(self.mechanism, self.tree)
 
     @cached_property
     def placements(self) -> list[Placement]:
         """M_i of paper 004: where each link's move starts, seen from the parent link."""
-        return [place(self, index) for index in range(len(self.tree.links))]
+        pairs = zip(self.tree.links, self.trims, strict=True)
+        return [place(self.mechanism, link, trim, self.in_link) for link, trim in pairs]
 
     @cached_property
     def subspaces(self) -> list[Any]:
@@ -131,7 +132,7 @@ def quaternions(model: Model, q: Any) -> list[Any]:
     for link in model.tree.links:
         e = link.move.euler_parameters(q[link.q], link.reverse) if link.move else ca.SX([1, 0, 0, 0])
         if link.first:
-            body, frame = inner_frame(model, link)
+            body, frame = inner_frame(model.mechanism, link)
             e = product(product(body_quaternion(model, body), unit(frame.orientation)), e)
         result.append(product(result[link.parent], e) if link.parent >= 0 else e)
     return result

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..cli.common import table
 from ..describe.mechanism import Mechanism
 from ..loading import load
+from ..show.table import table
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
 from .methods import MethodSimulation

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..cli.common import table
 from ..run.events import Event
+from ..show.table import table
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
 from .methods import MethodSimulation

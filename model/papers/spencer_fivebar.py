@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cli.common import table
 from ..errors import SimulationError
+from ..show.table import table
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
 from .methods import MethodSimulation

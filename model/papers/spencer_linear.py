@@ -14,7 +14,6 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..cli.common import table
 from ..describe.mechanism import Mechanism
 from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
 from ..equations.kinematics import motion
@@ -26,6 +25,7 @@ from ..linear.linearize import underlying
 from ..loading import load
 from ..run.equilibrium import hold
 from ..run.independent import chart
+from ..show.table import table
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
 

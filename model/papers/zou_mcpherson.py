@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..cli.common import table
 from ..describe.drawing import matrix_orientation
 from ..describe.mechanism import Body, Frame, Joint, Mechanism
 from ..design.derivatives import End, Partials, matrix, revolute_spherical, tilde, translational_distance
 from ..design.dimensions import semi_rotation
 from ..design.propagate import propagate
 from ..show.picture_change import change_figure
+from ..show.table import table
 from . import Progress, Study, Verdict
 
 ABOUT = "McPherson strut: the upper mount moves, absorbed in five ways (Table 1)"

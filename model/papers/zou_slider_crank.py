@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..cli.common import table
 from ..describe.mechanism import Mechanism
 from ..design.propagate import Propagation, propagate
 from ..loading import load
 from ..show.picture_change import change_figure
+from ..show.table import table
 from . import Progress, Study, Verdict
 
 ABOUT = "slider-crank: a changed rod absorbed by coordinates, joint positions, or both (Table 4)"

@@ -122,9 +122,10 @@ class Method:
         work = h * sum(w * power for w, (_, _, power) in weighted)
         q1 = self.retract(q1, np.zeros(len(v)))
         if self.stabilization == "projection":
-            q1, v1 = stabilization.project(self, q1, v1)
+            q1, v1 = stabilization.project(self.simulation.engine, self.simulation.p, q1, v1)
         elif self.stabilization == "energy":
-            q1, v1 = stabilization.project_energy(self, q1, v1, energy + work)
+            wanted = energy + work
+            q1, v1 = stabilization.project_energy(self.invariants, self.retract, q1, v1, wanted)
         return q1, v1, work
 
 

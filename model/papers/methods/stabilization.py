@@ -10,12 +10,12 @@ The default formulation projects in the mass metric, inside its traced step.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .method import Method
+from ...engine import Engine
 
 NAMES = ("projection", "baumgarte", "energy", "none")
 ALPHA = BETA = 10.0  # 1/s, as in the thesis
@@ -28,24 +28,23 @@ def target(name: str, g: np.ndarray, G: np.ndarray, v: np.ndarray, gamma: np.nda
     return gamma - 2 * ALPHA * (G @ v) - BETA**2 * g if name == "baumgarte" else gamma
 
 
-def project(method: Method, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def project(engine: Engine, p: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """δq = −G⁺g until g is small, then v − G⁺G v (3.10, 3.11): assembly with nothing held."""
-    engine, p, free = method.simulation.engine, method.simulation.p, np.ones(len(v))
     q = engine.assembly(q, p)[0]
-    return q, engine.kernel("dependent_speeds")(q, v, free, p)
+    return q, engine.kernel("dependent_speeds")(q, v, np.ones(len(v)), p)
 
 
 def project_energy(
-    method: Method, q: np.ndarray, v: np.ndarray, energy: float
+    invariants: Callable[..., Any], retract: Callable[..., Any], q: np.ndarray, v: np.ndarray, energy: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Least-norm Newton steps onto g = 0, G v = 0 and the given energy, together."""
     n = len(v)
     for _ in range(MOST_ITERATIONS):
-        h, H = method.invariants(q, v)
+        h, H = invariants(q, v)
         miss = h.copy()
         miss[-1] -= energy
         if np.abs(miss[:-1]).max(initial=0.0) < TOLERANCE and abs(miss[-1]) < 1e-10 * max(1.0, abs(energy)):
             break
         delta = -np.linalg.lstsq(H, miss, rcond=1e-10)[0]
-        q, v = method.retract(q, delta[:n]), v + delta[n:]
+        q, v = retract(q, delta[:n]), v + delta[n:]
     return q, v
