@@ -182,7 +182,7 @@ def three_cranks() -> Mechanism:
         low, high = (Frame((float(k), 0.0, 0.0), flat), Frame((float(k), 0.0, 0.0), flat))
         joints.append(Joint(f"foot{k}", "revolute", "ground", f"crank{k}", low, Frame((0, 0, 0), flat)))
         joints.append(Joint(f"pin{k}", "revolute", f"crank{k}", "bar", Frame((0.0, 0.0, 1.0), flat), high))
-    paths = {"foot": "joint.foot2.on_parent.position[3]", "length": "joint.pin2.on_parent.position[3]"}
+    paths = {"foot": "joint.foot2.on_parent.position[1]", "pin": "joint.pin2.on_parent.position"}
     return Mechanism("three_cranks", tuple(bodies), tuple(joints), parameters=paths)
 
 
@@ -190,18 +190,18 @@ def test_a_length_that_closes_no_loop_leaves_everything_as_it_was() -> None:
     s = Simulation(three_cranks(), compile=False)
     before = s.state
     with pytest.raises(AssemblyError, match=r"the loop closed by joint '\w+2' \(\w+ to \w+\) stays open by"):
-        s.set_parameters(length=5.0)
+        s.set_parameters(pin=[0.0, 0.0, 5.0])
     assert s.state == before
     with pytest.raises(AssemblyError, match="the loop closed by joint"):
-        Simulation(three_cranks(), parameters={"length": 5.0}, compile=False)
+        Simulation(three_cranks(), parameters={"pin": [0.0, 0.0, 5.0]}, compile=False)
 
 
 def test_the_rank_belongs_to_the_parameters() -> None:
-    """With the third crank shorter the bar is locked; what was found before is not believed."""
+    """With the third crank askew the bar is locked; what was found before is not believed."""
     s = Simulation(three_cranks(), compile=False)
     assert s.topology().mobility == 1
-    for foot, length, mobility in ((0.5, 0.5, 0), (0.0, 1.0, 1), (0.2, 0.8, 0)):
-        s.set_parameters(foot=foot, length=length)
+    for foot, mobility in ((2.5, 0), (2.0, 1), (1.6, 0)):
+        s.set_parameters(foot=foot, pin=[2.0 - foot, 0.0, 1.0])
         assert s.topology().mobility == mobility
     assert s.singularity_distance() == pytest.approx(s.outputs()["singularity.distance"])
 
