@@ -36,14 +36,13 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
 
 
 def _values(plan: Plan, eq: Any, shown: ca.Function) -> dict[str, ca.Function]:
-    use = closing.pieces(eq, closing.free_joints(eq))
     return {
         "outputs": shown,
         "dynamics": written.dynamics(eq),
         "closure": written.closure(eq),
-        "assembly": closing.assembly(eq, use),
+        "assembly": closing.assembly(eq),
         "start_speeds": closing.start_speeds(eq),
-        "lifted": lift.lift(eq, use),
+        "lifted": lift.lift(eq),
         "partition": charts.partition(eq, plan.rank),
         "margin": charts.margin(eq, plan.rank),
         "passed": charts.passed(eq, plan.rank),

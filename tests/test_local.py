@@ -8,7 +8,7 @@ import pytest
 from cutjoint.model import Simulation
 from cutjoint.model.equations.outputs import outputs
 from cutjoint.model.equations.terms import dynamics, retraction
-from cutjoint.model.manifold import charts, closing, lift, tangent
+from cutjoint.model.manifold import charts, lift, tangent
 from random_mechanisms import random_loop, random_tree
 from scipy.linalg import qr
 
@@ -31,7 +31,7 @@ class Chart:
         rows = everything(eq.q, eq.v, eq.u, eq.p)[:8]
         self.outputs = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [rows])
         self.dynamics, self.place = dynamics(eq), retraction(eq)
-        self.full = lift.lift(eq, closing.pieces(eq, closing.free_joints(eq)))
+        self.full = lift.lift(eq)
         self.rates, self.displacement = lift.displacement_rates(eq), lift.displacement(eq)
         sim.set_inputs(random.normal(size=len(sim.inputs)))
         self.free = flat(charts.partition(eq, sim.topology().rank)(sim.q, sim.p)[0])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import pi
 
 import mechanisms
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, SimulationError
+from cutjoint.model import Simulation, SimulationError, load
+from cutjoint.model.equations.terms import equations
+from cutjoint.model.manifold import step
 from cutjoint.model.papers.methods import MethodSimulation
 from cutjoint.model.run.events import Event
 
@@ -100,3 +103,14 @@ def test_events_by_output_name() -> None:
         s.run(0.1, events=[Event("x", "nothing")])
     with pytest.raises(SimulationError, match="must be -1, 0 or 1"):
         s.run(0.1, events=[Event("x", "energy", direction=2)])
+
+
+def test_a_step_is_judged_by_the_energy_of_its_projected_speeds() -> None:
+    """Rotors included: a heavy one on the crank's joint, speeds that do not fit the loops before."""
+    described = load("fourbar")
+    first, *others = described.joints
+    eq = equations(replace(described, joints=(replace(first, armature=(5.0,)), *others)))
+    random = np.random.default_rng(0)
+    q, p = Simulation("fourbar", compile=False).q, []
+    v, _, _, kinetic, _ = step.finished(eq)(q, random.normal(size=eq.tree.nv), p)
+    assert float(kinetic) == pytest.approx(float(step.energy(eq)(q, v, p)[0]), rel=1e-12)

@@ -26,9 +26,8 @@ from .kinematics import (
     user_speeds,
 )
 from .loops import Loop, reactions, residual
-from .solve import accelerations, constrained
 from .spatial import times
-from .terms import Equations, terms
+from .terms import Equations, motion_under_forces, terms
 
 Readings = dict[str, Any]
 
@@ -45,13 +44,13 @@ def outputs(eq: Equations, layout: Mapping[str, int]) -> ca.Function:
 def readings(eq: Equations) -> Readings:
     """Every output by its structured name."""
     t = terms(eq)
-    dv, lam = accelerations(constrained(t.M, t.G), t.right, t.gamma)
+    dv, lam = motion_under_forces(eq)
     move = motion(eq.model, eq.q, eq.v, dv)
     result = _joints(eq, t.closed, dv)
     result |= _bodies(eq.model, move, quaternions(eq.model, eq.q))
     result |= _reactions(eq, move, t.closed, t.applied, lam)
     result |= {f"input.{name}": eq.u[k] for k, name in enumerate(eq.mechanism.inputs())}
-    kinetic, potential = energies(eq, move, t.applied.potential)
+    kinetic, potential = energies(eq, move, eq.v, t.applied.potential)
     g = residual(eq.model, t.closed)
     return result | {
         "loop.residual": ca.mmax(ca.fabs(g)) if g.numel() else ca.SX(0),
@@ -145,9 +144,9 @@ def _reactions(eq: Equations, move: Motion, closed: list[Loop], act: Any, lam: A
     return result
 
 
-def energies(eq: Equations, move: Motion, springs: Any) -> tuple[Any, Any]:
+def energies(eq: Equations, move: Motion, v: Any, springs: Any) -> tuple[Any, Any]:
     """Kinetic energy ½ Σ VᵀI V + ½ Σ J v², and potential energy −Σ m g·c plus the springs'."""
-    kinetic = 0.5 * ca.dot(armature(eq.model), eq.v**2)
+    kinetic = 0.5 * ca.dot(armature(eq.model), v**2)
     potential = springs
     gravity = vector(eq.mechanism.gravity)
     for inertia, X, V in zip(eq.model.inertias, move.X, move.V, strict=True):

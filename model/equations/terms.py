@@ -7,8 +7,10 @@ functions are CasADi SX functions, straight-line code with the constants folded 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
 
 import casadi as ca
 
@@ -32,6 +34,7 @@ class Equations:
     u: Any
     p: Any
     parameters: tuple[Any, ...]  # layout of p, from `parameters.symbolic`
+    traced: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `once` keeps
 
     @property
     def tree(self) -> Tree:
@@ -40,6 +43,22 @@ class Equations:
     @property
     def mechanism(self) -> Mechanism:
         return self.model.mechanism
+
+
+Traced = TypeVar("Traced")
+
+
+def once(trace: Callable[[Equations], Traced]) -> Callable[[Equations], Traced]:
+    """Trace what follows from the equations alone once for all who call it, in Python and in generated C."""
+
+    @wraps(trace)
+    def kept(eq: Equations) -> Traced:
+        if trace.__name__ not in eq.traced:
+            eq.traced[trace.__name__] = trace(eq)
+        found: Traced = eq.traced[trace.__name__]
+        return found
+
+    return kept
 
 
 class Forces(NamedTuple):
@@ -68,6 +87,7 @@ def equations(mechanism: Mechanism) -> Equations:
     )
 
 
+@once
 def terms(eq: Equations) -> Forces:
     """Mass matrix, loop Jacobian and right-hand sides, shared by all formulations."""
     move = motion(eq.model, eq.q, eq.v)
@@ -85,23 +105,31 @@ def terms(eq: Equations) -> Forces:
     )
 
 
+@once
+def motion_under_forces(eq: Equations) -> tuple[Any, Any]:
+    """v̇ and λ of M v̇ + Gᵀλ = τ − h, G v̇ = γ."""
+    t = terms(eq)
+    return accelerations(constrained(t.M, t.G), t.right, t.gamma)
+
+
+@once
 def dynamics(eq: Equations) -> ca.Function:
     """(q, v, u, p) → (v̇, λ): closed-loop forward dynamics, M v̇ = τ + F − Gᵀλ (004, 2.5)."""
-    t = terms(eq)
-    dv, lam = accelerations(constrained(t.M, t.G), t.right, t.gamma)
+    dv, lam = motion_under_forces(eq)
     return ca.Function("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], ["q", "v", "u", "p"], ["dv", "lam"])
 
 
+@once
 def rates(eq: Equations) -> ca.Function:
     """(q, v, u, p) → (q̇, v̇, power): what the integrators integrate; power changes the energy."""
-    t = terms(eq)
-    dv, _ = accelerations(constrained(t.M, t.G), t.right, t.gamma)
+    t, (dv, _) = terms(eq), motion_under_forces(eq)
     dq = position_rates(eq.model, eq.q, eq.v)
     power = t.applied.supplied - t.applied.dissipated
     names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
     return ca.Function("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names)
 
 
+@once
 def closure(eq: Equations) -> ca.Function:
     """(q, p) → (g, G): residual and Jacobian of all cut joints."""
     move, closed = _at_rest(eq)
@@ -109,6 +137,7 @@ def closure(eq: Equations) -> ca.Function:
     return dense(ca.Function("closure", [eq.q, eq.p], [g, G], ["q", "p"], ["g", "G"]))
 
 
+@once
 def coefficients(eq: Equations) -> ca.Function:
     """(q, v, u, p) → (M, G, τ − h, γ, B): the matrices, for methods that factorize numerically.
 
@@ -121,6 +150,7 @@ def coefficients(eq: Equations) -> ca.Function:
     return dense(ca.Function("coefficients", [eq.q, eq.v, eq.u, eq.p], out, *names))
 
 
+@once
 def mass_pivots(eq: Equations) -> ca.Function:
     """(q, p) → D of M = LDLᵀ: all positive where every motion has inertia."""
     move, _ = _at_rest(eq)
@@ -129,6 +159,7 @@ def mass_pivots(eq: Equations) -> ca.Function:
     return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
 
 
+@once
 def needed_forces(eq: Equations) -> ca.Function:
     """(q, v, v̇, u, p) → τ_NE − τ: generalized forces missing for a wanted v̇ (inverse dynamics)."""
     dv = ca.SX.sym("dv", eq.tree.nv)
@@ -139,6 +170,7 @@ def needed_forces(eq: Equations) -> ca.Function:
     return ca.Function("needed_forces", [eq.q, eq.v, dv, eq.u, eq.p], [missing], *names)
 
 
+@once
 def project_position(eq: Equations) -> ca.Function:
     """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
     system, closed = _metric(eq)
@@ -147,6 +179,7 @@ def project_position(eq: Equations) -> ca.Function:
     return ca.Function("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"])
 
 
+@once
 def project_velocity(eq: Equations) -> ca.Function:
     """(q, v, p) → v: onto G v = 0, the nearest in the mass metric, so no power is put in."""
     move, closed = _at_rest(eq)
@@ -155,6 +188,7 @@ def project_velocity(eq: Equations) -> ca.Function:
     return ca.Function("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
 
 
+@once
 def retraction(eq: Equations) -> ca.Function:
     """(q, δ) → q: move along speeds δ for unit time, Euler parameters kept at length one."""
     delta = ca.SX.sym("delta", eq.tree.nv)
@@ -170,11 +204,13 @@ def dense(function: ca.Function) -> ca.Function:
     return ca.Function(function.name(), arguments, [ca.densify(x) for x in results], *names)
 
 
+@once
 def _at_rest(eq: Equations) -> tuple[Motion, list[Loop]]:
     move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     return move, loops(eq.model, move)
 
 
+@once
 def _metric(eq: Equations) -> tuple[Constrained, list[Loop]]:
     move, closed = _at_rest(eq)
     return constrained(mass_matrix(eq.model, move.f), jacobian(eq.model, closed, move.X)), closed

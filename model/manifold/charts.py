@@ -8,6 +8,7 @@ traced, so that Python and FMU make the same choices.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import casadi as ca
@@ -16,6 +17,7 @@ from ..equations.terms import Equations, closure
 from .thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
 
 
+@lru_cache
 def pivots(shape: tuple[int, int], rank: int) -> ca.Function:
     """(A, allowed) → (chosen, smallest): `rank` columns of A by pivoted Gram-Schmidt, and the smallest pivot.
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..equations.solve import SMALLEST, SOFTNESS, SWEEPS, backward, entries, factorize, forward, least_degree
-from ..equations.terms import Equations, closure, retraction
+from ..equations.terms import Equations, closure, once, retraction
 from .thresholds import (
     ASSEMBLY_TRIES,
     CLOSED,
@@ -91,11 +91,16 @@ class Pieces(NamedTuple):
     newton: ca.Function
     gap: ca.Function
     place: ca.Function
-    free: Free
+    speeds: ca.Function
 
 
 def pieces(eq: Equations, free: Free) -> Pieces:
-    return Pieces(newton(eq, free), gap(eq), retraction(eq), free)
+    return Pieces(newton(eq, free), gap(eq), retraction(eq), _speeds(eq, free))
+
+
+@once
+def pieces_by_joint(eq: Equations) -> Pieces:
+    return pieces(eq, free_joints(eq))
 
 
 def newton(eq: Equations, free: Free) -> ca.Function:
@@ -107,6 +112,7 @@ def newton(eq: Equations, free: Free) -> ca.Function:
     return ca.Function("newton", [r, d, free.symbol, damping, eq.p], [ca.densify(delta), ca.densify(g)])
 
 
+@once
 def gap(eq: Equations) -> ca.Function:
     """(r, d, p) → g at r ⊕ d."""
     r, d = ca.SX.sym("r", eq.tree.nq), ca.SX.sym("d", eq.tree.nv)
@@ -152,9 +158,9 @@ def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
     return ca.Function("closing", [r, d, f, p], [end[0], end[1], use.gap(end[0], end[1], p), end[3]])
 
 
-def assembly(eq: Equations, use: Pieces | None = None) -> ca.Function:
+def assembly(eq: Equations) -> ca.Function:
     """(q, free, p) → (q, g, steps): the closed pose near q, with the joints that are not free held."""
-    use = use or pieces(eq, free_joints(eq))
+    use = pieces_by_joint(eq)
     q, f, p = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("free", eq.tree.nv), ca.MX.sym("p", eq.p.numel())
     zero = ca.MX.zeros(eq.tree.nv, 1)
     start = use.place(q, zero)  # Euler parameters of any length become unit ones
@@ -162,12 +168,17 @@ def assembly(eq: Equations, use: Pieces | None = None) -> ca.Function:
     return ca.Function("assembly", [q, f, p], [new, g, steps], ["q", "free", "p"], ["q_new", "g", "steps"])
 
 
-def dependent_speeds(eq: Equations, free: Free | None = None) -> ca.Function:
+def _speeds(eq: Equations, free: Free) -> ca.Function:
     """(q, v, free, p) → v: what is free of v made to satisfy G v = 0 by the least change, the rest kept."""
-    free = free or free_joints(eq)
     G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
     v = eq.v + shortest(G, free.F, ca.densify(-(G @ eq.v)))
-    return ca.Function("dependent_speeds", [eq.q, eq.v, free.symbol, eq.p], [ca.densify(v)])
+    names = ["q", "v", "free", "p"] if free.symbol.shape[1] == 1 else ["q", "v", "F", "p"]
+    return ca.Function("speeds", [eq.q, eq.v, free.symbol, eq.p], [ca.densify(v)], names, ["v_new"])
+
+
+def dependent_speeds(eq: Equations) -> ca.Function:
+    """(q, v, free, p) → v: the free speeds made to satisfy G v = 0 by the least change, the others kept."""
+    return pieces_by_joint(eq).speeds
 
 
 def start_speeds(eq: Equations) -> ca.Function:
@@ -176,17 +187,18 @@ def start_speeds(eq: Equations) -> ca.Function:
     s are speeds as the user counts them; those with `held` 1 are met exactly. `fits` is 0 where the
     loops do not allow them together.
     """
-    s, held = ca.SX.sym("s", eq.tree.nv), ca.SX.sym("held", eq.tree.nv)
-    v = dependent_speeds(eq, free_joints(eq))(eq.q, held * engine_speeds(eq, s), 1 - held, eq.p)
-    G = closure(eq)(eq.q, eq.p)[1]
-    fits = ca.norm_2(G @ v) <= SLIP * ca.norm_fro(G) * ca.norm_2(v) if G.numel() else ca.SX(1)
-    names = ["q", "s", "held", "p"], ["v", "fits"]
-    return ca.Function("start_speeds", [eq.q, s, held, eq.p], [ca.densify(v), fits], *names)
+    q, p = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("p", eq.p.numel())
+    s, held = ca.MX.sym("s", eq.tree.nv), ca.MX.sym("held", eq.tree.nv)
+    v = dependent_speeds(eq)(q, held * engine_speeds(eq)(q, s), 1 - held, p)
+    G = closure(eq)(q, p)[1]
+    fits = ca.norm_2(G @ v) <= SLIP * ca.norm_fro(G) * ca.norm_2(v) if G.numel() else ca.MX(1)
+    return ca.Function("start_speeds", [q, s, held, p], [v, fits], ["q", "s", "held", "p"], ["v", "fits"])
 
 
-def engine_speeds(eq: Equations, s: Any) -> Any:
-    """Speeds as the user counts them into the engine's; they differ for reversed balls."""
+def engine_speeds(eq: Equations) -> ca.Function:
+    """(q, s) → v: speeds as the user counts them into the engine's; they differ for reversed balls."""
+    s = ca.SX.sym("s", eq.tree.nv)
     v = ca.SX(s)
     for move, link in eq.tree.moves:
         v[link.v] = move.engine_speed(eq.q[link.q], s[link.v], link.reverse)
-    return v
+    return ca.Function("engine_speeds", [eq.q, s], [v])

@@ -13,8 +13,8 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.terms import Equations
-from .closing import Pieces, closing, dependent_speeds, free_directions, free_joints, pieces, size
+from ..equations.terms import Equations, once
+from .closing import Pieces, closing, free_directions, pieces, pieces_by_joint, size
 from .thresholds import LIFT_TRIES, LONGEST, OPEN, TINY
 
 
@@ -27,6 +27,7 @@ def displacement(eq: Equations) -> ca.Function:
     return ca.Function("displacement", [r, eq.q], [d], ["r", "q"], ["d"])
 
 
+@once
 def displacement_rates(eq: Equations) -> ca.Function:
     """(d, v) → ḋ = E(d) v."""
     d = ca.SX.sym("d", eq.tree.nv)
@@ -45,11 +46,11 @@ def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
     side by side, and this start is what leads on to the one that momentum takes. No clock is asked:
     whoever sets states may do so in any order.
     """
-    use = use or pieces(eq, free_joints(eq))
+    use = use or pieces_by_joint(eq)
     symbols = {name: ca.MX.sym(name, eq.tree.nv) for name in ("d", "rate", "x", "y")}
     d, rate, x, y = symbols.values()
     r, p = ca.MX.sym("r", eq.tree.nq), ca.MX.sym("p", eq.p.numel())
-    f = ca.MX.sym("free", *use.free.symbol.shape)
+    f = ca.MX.sym("free", *use.newton.size_in(2))
 
     def dependent(z: Any) -> Any:
         return f @ z if f.shape[1] > 1 else f * z
@@ -67,7 +68,7 @@ def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
     second = ca.Function.if_else("second", _stay(use), search)
     _, d1, g, _ = second(done, r, ca.if_else(done, first[1], near), f, p)
     q = use.place(r, d1)
-    v = dependent_speeds(eq, use.free)(q, joined(rate, y), f, p)
+    v = use.speeds(q, joined(rate, y), f, p)
     results = [d1, q, v, displacement_rates(eq)(d1, v), size(g) < OPEN]
     names = ["r", *symbols, "free" if f.shape[1] == 1 else "F", "p"]
     found = ["d_new", "q", "v", "rate_new", "closed"]

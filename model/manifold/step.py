@@ -23,7 +23,7 @@ from ..equations.kinematics import motion
 from ..equations.loops import jacobian, loops, residual
 from ..equations.outputs import energies
 from ..equations.solve import accelerations, constrained
-from ..equations.terms import Equations, project_position, rates
+from ..equations.terms import Equations, once, project_position, rates
 
 # Classical Runge-Kutta: nodes, weights. Each stage uses the slope before it.
 NODES = (0.0, 0.5, 0.5, 1.0)
@@ -141,6 +141,7 @@ def _keep(eq: Equations) -> ca.Function:
     return ca.Function("keep", symbols, symbols[6:9])
 
 
+@once
 def finished(eq: Equations) -> ca.Function:
     """(q, v, p) → (v, loss, gap, kinetic, potential): v onto G v = 0, and what the step is judged by.
 
@@ -162,6 +163,7 @@ def finished(eq: Equations) -> ca.Function:
     return ca.Function("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
 
 
+@once
 def energy(eq: Equations) -> ca.Function:
     """(q, v, p) → (kinetic, potential)."""
     return ca.Function("energy", [eq.q, eq.v, eq.p], list(_energies(eq, eq.v)))
@@ -170,4 +172,4 @@ def energy(eq: Equations) -> ca.Function:
 def _energies(eq: Equations, v: Any) -> tuple[Any, Any]:
     move = motion(eq.model, eq.q, v)
     potential = applied(eq.model, move, loops(eq.model, move), eq.q, v, ca.SX.zeros(eq.u.shape)).potential
-    return energies(eq, move, potential)
+    return energies(eq, move, v, potential)

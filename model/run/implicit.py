@@ -24,8 +24,16 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.solve import SOFTNESS, SWEEPS, accelerations, constrained
-from ..equations.terms import Equations, project_position, project_velocity, rates, retraction, terms
+from ..equations.solve import SOFTNESS, SWEEPS
+from ..equations.terms import (
+    Equations,
+    motion_under_forces,
+    project_position,
+    project_velocity,
+    rates,
+    retraction,
+    terms,
+)
 from ..linear.exact import bracket, partials, tangent_map
 from ..manifold.lift import displacement_rates
 from ..manifold.step import POSITION_SWEEPS
@@ -81,7 +89,7 @@ def _system(eq: Equations) -> ca.Function:
     """(q, v, u, p, hγ) → the inverse of the stages' matrix, what r is multiplied by, μ, and ∂power."""
     t, g = terms(eq), ca.SX.sym("g")
     nv, m = eq.tree.nv, t.G.shape[0]
-    dv, lam = accelerations(constrained(t.M, t.G), t.right, t.gamma)
+    dv, lam = motion_under_forces(eq)
     part = partials(eq, dv, lam)
     one, none, zero = ca.SX.eye(nv), ca.SX(nv, nv), ca.SX(nv, m)
     mu = SOFTNESS * ca.sumsqr(t.G) / ca.trace(t.M) * ca.SX.ones(m, 1)

@@ -24,7 +24,7 @@ def invariants(eq: Equations) -> ca.Function:
     δ are small displacements along the speeds, as in `retraction`.
     """
     t = terms(eq)
-    kinetic, potential = energies(eq, t.move, t.applied.potential)
+    kinetic, potential = energies(eq, t.move, eq.v, t.applied.potential)
     h = ca.vertcat(residual(eq.model, t.closed), t.G @ eq.v, kinetic + potential)
     H = ca.horzcat(_along(eq, h), ca.jacobian(h, eq.v))
     names = ["q", "v", "u", "p"], ["h", "H"]
