@@ -79,6 +79,36 @@ def body_matrices(mechanism: Mechanism, positions: dict) -> dict[str, np.ndarray
     return found
 
 
+def free_coordinates(T: np.ndarray) -> tuple[float, ...]:
+    """Coordinates of a free joint at a pose."""
+    e = Rotation.from_matrix(T[:3, :3]).as_quat(scalar_first=True)
+    return tuple(float(x) for x in (*T[:3, 3], *e))
+
+
+def turned_round(mechanism: Mechanism) -> Mechanism:
+    """The same mechanism with parent and child of its joints exchanged, of types that look the same so."""
+    return replace(mechanism, joints=tuple(_turned_round(joint) for joint in mechanism.joints))
+
+
+def _turned_round(joint: Joint) -> Joint:
+    if joint.type in ("universal", "spherical-translational"):
+        return joint
+    start = joint.start
+    if start:
+        back = np.linalg.inv(moved(joint, start))
+        match joint.type:
+            case "free":
+                start = free_coordinates(back)
+            case "spherical":
+                start = free_coordinates(back)[3:]
+            case "planar":
+                start = (float(back[0, 3]), float(back[1, 3]), -start[2])
+            case _:
+                start = tuple(-x for x in start)
+    ends = {"parent": joint.child, "child": joint.parent}
+    return replace(joint, **ends, on_parent=joint.on_child, on_child=joint.on_parent, start=start)
+
+
 class Maker:
     """Random parts from one seed."""
 
@@ -183,7 +213,6 @@ def random_loop(seed: int, bodies: int = 5, forces: bool = True) -> Mechanism:
         cut = make.joint(f"cut{k + 1}", kind, a, b, forces)
         at = cut.start
         end = np.linalg.inv(poses[b]) @ poses[a] @ frame_matrix(cut.on_parent) @ moved(cut, at)
-        x, y, z, w = Rotation.from_matrix(end[:3, :3]).as_quat()
-        on_child = Frame(tuple(float(v) for v in end[:3, 3]), (float(w), float(x), float(y), float(z)))
-        joints.append(replace(cut, on_child=on_child, start=(), cut=True))
+        place = free_coordinates(end)
+        joints.append(replace(cut, on_child=Frame(place[:3], place[3:]), start=(), cut=True))
     return replace(tree, name=f"loop{seed}", joints=tuple(joints))

@@ -1,196 +1,386 @@
-"""Properties that hold for any mechanism, on seeded random ones with every joint type.
+"""Properties that hold for any mechanism, each by name, on seeded random ones with every joint type.
 
 Each is checked against something independent: automatic differentiation, another algorithm,
-or the plain numeric twin.
+or the plain numeric twin. A line that fails names the property and the mechanism's seed.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
+
 import casadi as ca
 import numpy as np
 import pytest
-from cutjoint.model import Simulation
+from cutjoint.model import Body, Joint, Mechanism, Simulation
 from cutjoint.model.compile import kernel as compiler
 from cutjoint.model.equations.dynamics import articulated_body, mass_matrix, newton_euler
-from cutjoint.model.equations.kinematics import body_jacobian, motion, poses, position_rates
-from cutjoint.model.equations.loops import jacobian, loops, residual
+from cutjoint.model.equations.kinematics import body_jacobian, motion, position_rates
+from cutjoint.model.equations.loops import loops, residual
 from cutjoint.model.equations.outputs import energies
+from cutjoint.model.equations.spatial import symmetric
 from cutjoint.model.equations.terms import dynamics, equations, terms
 from cutjoint.model.equations.topology import start_coordinates
-from random_mechanisms import body_matrices, random_loop, random_tree
+from cutjoint.model.joints.types import TYPES
+from random_mechanisms import (
+    CUTTABLE,
+    Maker,
+    body_matrices,
+    free_coordinates,
+    random_loop,
+    random_tree,
+    turned_round,
+)
 
-TREES = range(100)
-LOOPS = range(100)
+SEEDS = range(100)
+SOME = range(0, 100, 5)  # where a property takes long
+WITHOUT_FORCES = SEEDS[1::2]  # of the closed ones
+NONE = np.zeros(0)  # parameters
 
 
-def numbers(eq, seed):
-    """A state near the start pose, off the manifold, with speeds and inputs."""
-    random = np.random.default_rng(seed)
-    q = start_coordinates(eq.mechanism, eq.tree) + random.normal(size=eq.tree.nq) * 0.05
-    return (
-        q,
-        random.normal(size=eq.tree.nv),
-        random.normal(size=eq.u.numel()) * 5,
-        random.normal(size=eq.tree.nv),
-    )
-
-
-def close(a, b, tolerance=1e-10):
-    a, b = np.asarray(a, float), np.asarray(b, float)
+def equal(a, b, tolerance=1e-9):
+    """Largest difference over the largest value, and one."""
+    a, b = (np.asarray(x, float) for x in (a, b))
     assert a.shape == b.shape
     assert np.isfinite(a).all() and np.isfinite(b).all()
     scale = 1.0 + max(np.abs(a).max(initial=0), np.abs(b).max(initial=0))
-    assert np.abs(a - b).max(initial=0) < tolerance * scale, f"differ by {np.abs(a - b).max():.3g}"
+    assert np.abs(a - b).max(initial=0) < tolerance * scale
 
 
-def evaluate(eq, seed, *expressions):
-    q, v, u, a = numbers(eq, seed)
-    symbol = ca.SX.sym("a", eq.tree.nv)
-    f = ca.Function("f", [eq.q, eq.v, eq.u, eq.p, symbol], [ca.densify(e(symbol)) for e in expressions])
-    out = f(q, v, u, np.zeros(0), a)
-    return [np.array(x) for x in (out if isinstance(out, tuple | list) else [out])]
+class Case:
+    """A mechanism's equations, and a state near its start, off the loops, with speeds and inputs."""
+
+    def __init__(self, mechanism: Mechanism, seed: int):
+        self.mechanism = mechanism
+        self.eq = eq = equations(mechanism)
+        self.model, self.tree, self.q, self.v = eq.model, eq.tree, eq.q, eq.v
+        self.a = ca.SX.sym("a", eq.tree.nv)  # accelerations, or another set of speeds
+        random = np.random.default_rng(seed)
+        q = start_coordinates(mechanism, eq.tree)
+        sizes = eq.tree.nv, eq.u.numel(), eq.tree.nv
+        self.at = q + random.normal(size=q.size) * 0.05, *(random.normal(size=n) for n in sizes)
+        self.move = motion(eq.model, eq.q, eq.v)
+        self.zero = ca.SX.zeros(eq.tree.nv, 1)
+
+    def value(self, expression):
+        f = ca.Function("f", [self.q, self.v, self.eq.u, self.a, self.eq.p], [ca.densify(expression)])
+        return np.array(f(*self.at, NONE))
+
+    def along(self, expression, v):
+        """Derivative of an expression of q along the motion with speeds v."""
+        return ca.jtimes(expression, self.q, position_rates(self.model, self.q, v))
+
+    def inverse_dynamics(self, v, dv):
+        return newton_euler(self.model, self.q, v, dv)
+
+    def agree(self, one, other, tolerance=1e-9):
+        equal(self.value(one), self.value(other), tolerance)
+
+    @cached_property
+    def M(self):
+        return mass_matrix(self.model, self.move.f)
+
+    @cached_property
+    def terms(self):
+        return terms(self.eq)
+
+    @cached_property
+    def energies(self):
+        """Kinetic, and potential of gravity alone."""
+        return energies(self.eq, self.move, ca.SX(0))
+
+    def twin(self, q):
+        return body_matrices(self.mechanism, {name: q[where] for name, where in self.tree.q.items()})
 
 
-@pytest.mark.parametrize("seed", TREES)
-def test_tree(seed, monkeypatch):
-    eq = equations(random_tree(seed))
-    f, _ = poses(eq.model, eq.q)
-    M = mass_matrix(eq.model, f)
-    move = motion(eq.model, eq.q, eq.v)
-    kinetic, potential = energies(eq, move, ca.SX(0))
-    rates = position_rates(eq.model, eq.q, eq.v)
-    zero = ca.SX.zeros(eq.tree.nv, 1)
-    still = newton_euler(eq.model, eq.q, zero, zero)
-    coriolis = newton_euler(eq.model, eq.q, eq.v, zero) - still
-    t = terms(eq)
-    body = eq.mechanism.bodies[-1].name
-    J = body_jacobian(eq.model, f, body)
-    link = eq.tree.holder[body]
-    twist = ca.Function("t", [eq.q, eq.v], [move.X[link].R @ move.V[link][:3]])
-    values = evaluate(
-        eq,
-        seed,
-        lambda a: kinetic - 0.5 * ca.dot(eq.v, M @ eq.v),
-        lambda a: ca.jacobian(newton_euler(eq.model, eq.q, eq.v, a), a) - M,
-        # gravity's force is the slope of the potential energy along every speed
-        lambda a: ca.jtimes(potential, eq.q, position_rates(eq.model, eq.q, a)) - ca.dot(still, a),
-        # Ṁ − 2C is skew: vᵀṀv = 2vᵀCv
-        lambda a: ca.dot(eq.v, ca.jtimes(M @ eq.v, eq.q, rates)) - 2 * ca.dot(eq.v, coriolis),
-        # articulated bodies undo Newton-Euler
-        lambda a: articulated_body(eq.model, eq.q, eq.v, newton_euler(eq.model, eq.q, eq.v, a)) - a,
-        # and agree with M⁻¹(τ − h) under all applied forces
-        lambda a: M @ articulated_body(eq.model, eq.q, eq.v, t.applied.tau, t.applied.wrenches) - t.right,
-        lambda a: M - M.T,
-    )
-    for value in values:
-        close(value, 0 * value, 1e-9)
-    q, v, *_ = numbers(eq, seed)
-    R = np.array(ca.Function("R", [eq.q], [move.X[link].R])(q))
-
-    local = np.array(ca.DM(eq.model.in_link[body].R))
-    w = R @ local @ np.array(ca.Function("J", [eq.q], [ca.densify(J)])(q))[:3] @ v
-    close(w, np.array(twist(q, v)).ravel())
-    compiled_agrees(eq, monkeypatch, seed)
+# -- trees -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", LOOPS)
-def test_loop(seed):
-    mechanism = random_loop(seed, bodies=4)
-    eq = equations(mechanism)
-    assert [c.name for c in eq.tree.cuts] == [j.name for j in mechanism.joints if j.cut]
-    move = motion(eq.model, eq.q, eq.v)
-    closed = loops(eq.model, move)
-    g, G = residual(eq.model, closed), jacobian(eq.model, closed, move.X)
-    t = terms(eq)
-    rates = position_rates(eq.model, eq.q, eq.v)
-    values = evaluate(
-        eq,
-        seed,
-        lambda a: ca.jtimes(g, eq.q, position_rates(eq.model, eq.q, a)) - G @ a,
-        lambda a: ca.jtimes(G @ eq.v, eq.q, rates) + t.gamma,
-    )
-    for value in values:
-        close(value, 0 * value, 1e-9)
+@pytest.fixture(scope="module", params=SEEDS, ids="seed{}".format)
+def tree(request):
+    return Case(random_tree(request.param), request.param)
 
 
-@pytest.mark.parametrize("seed", LOOPS)
-def test_closed_motion(seed, monkeypatch):
-    """On the manifold: loops closed at three levels, power balance, inverse∘forward, reactions."""
-    simulation = Simulation(random_loop(seed, bodies=4, forces=seed % 2 == 0), compile=False)
-    eq = simulation.equations
-    random = np.random.default_rng(seed)
-    simulation.v[:] = simulation.kernel("project_velocity")(
-        simulation.q, random.normal(size=eq.tree.nv), simulation.p
-    )
-    simulation.set_inputs(random.normal(size=len(simulation.inputs)) * 3)
-    state, u = simulation.state, simulation.state.u
-    g, G = simulation.closure()
-    M, G, right, gamma, B = simulation.kernel("coefficients")(state.q, state.v, u, simulation.p)
-    dv, lam = simulation.accelerations()
-    close(g, 0 * g, 1e-11)
-    close(G @ state.v, 0 * g, 1e-9)
-    close(G @ dv, gamma, 1e-7)
-    close(M @ dv + G.T @ lam, right, 1e-8)
-    # dE/dt along the motion is the power supplied less the power dissipated
-    y = simulation.kernel("outputs").function(eq.q, eq.v, eq.u, eq.p)
-    place = {x.name: x.where.start for x in simulation.variables()}
-    rates = position_rates(eq.model, eq.q, eq.v)
-    a = ca.SX.sym("a", eq.tree.nv)
-    slope = ca.jtimes(y[place["energy"]], eq.q, rates) + ca.jtimes(y[place["energy"]], eq.v, a)
-    power = y[place["power_supplied"]] - y[place["power_dissipated"]]
-    balance = ca.Function("b", [eq.q, eq.v, eq.u, eq.p, a], [slope, power])
-    got, wanted = balance(state.q, state.v, u, simulation.p, dv)
-    close(float(got), float(wanted), 1e-7)
-    # the motion that these inputs make needs these inputs, up to what the loops absorb
-    again = simulation.inverse_dynamics(dv)
-    K = np.linalg.svd(G)[2][np.linalg.matrix_rank(G, tol=1e-9 * np.linalg.norm(G)) :].T
-    close(K.T @ B @ again, K.T @ B @ u, 1e-6)
-    # bodies are where the plain twin puts them
-    positions = {n: state.q[w] for n, w in simulation.tree.q.items()}
-    twin = body_matrices(simulation.mechanism, positions)
-    for name, (R, p) in simulation.body_poses().items():
-        close(R, twin[name][:3, :3], 1e-9)
-        close(p, twin[name][:3, 3], 1e-9)
-    if seed % 2:
-        newton_for_every_body(simulation)
-    compiled_agrees(eq, monkeypatch, seed)
+def test_kinetic_energy_is_half_v_M_v(tree):
+    tree.agree(tree.energies[0], 0.5 * ca.dot(tree.v, tree.M @ tree.v))
 
 
-def newton_for_every_body(simulation):
-    """Mass times acceleration is gravity plus all joint reactions, body by body (no struts, no loads)."""
-    mechanism = simulation.mechanism
-    y = simulation.outputs()
-    poses_ = simulation.body_poses()
-    for body in mechanism.bodies:
-        R = poses_[body.name][0]
-        w, dw = y[f"body.{body.name}.angular_velocity"], y[f"body.{body.name}.angular_acceleration"]
-        c = R @ np.asarray(body.com)
-        acceleration = y[f"body.{body.name}.acceleration"] + np.cross(dw, c) + np.cross(w, np.cross(w, c))
-        force = body.mass * np.asarray(mechanism.gravity, float)
+def test_mass_matrix_is_symmetric_and_positive(tree):
+    M = tree.value(tree.M)
+    equal(M, M.T, 1e-13)
+    assert np.linalg.eigvalsh(M).min() > 0
+
+
+def test_mass_matrix_is_the_sum_over_bodies(tree):
+    """Σ JᵀIJ of body-fixed Jacobians about each centre of mass, and the rotors."""
+    total = ca.SX.zeros(tree.tree.nv, tree.tree.nv)
+    for name, where in tree.tree.v.items():
+        for k, rotor in enumerate(tree.mechanism.joint(name).armature):
+            total[where.start + k, where.start + k] += rotor
+    for body in tree.mechanism.bodies:
+        J = body_jacobian(tree.model, tree.move.f, body.name)
+        turn, centre = J[:3, :], J[3:, :] - ca.skew(ca.DM(body.com)) @ J[:3, :]
+        total += turn.T @ symmetric(body.inertia) @ turn + body.mass * centre.T @ centre
+    tree.agree(tree.M, total)
+
+
+def test_mass_matrix_is_the_derivative_of_inverse_dynamics(tree):
+    tree.agree(ca.jacobian(tree.inverse_dynamics(tree.v, tree.a), tree.a), tree.M)
+
+
+def test_gravity_is_the_slope_of_the_potential(tree):
+    still = tree.inverse_dynamics(tree.zero, tree.zero)
+    tree.agree(tree.along(tree.energies[1], tree.a), ca.dot(still, tree.a))
+
+
+def test_half_the_rate_of_M_less_C_is_skew(tree):
+    """vᵀ(Ṁ − 2C)v = 0 with C v the part of inverse dynamics that is quadratic in v."""
+    still = tree.inverse_dynamics(tree.zero, tree.zero)
+    quadratic = tree.inverse_dynamics(tree.v, tree.zero) - still
+    tree.agree(ca.dot(tree.v, tree.along(tree.M @ tree.v, tree.v)), 2 * ca.dot(tree.v, quadratic))
+
+
+def test_articulated_bodies_undo_newton_euler(tree):
+    tau = tree.inverse_dynamics(tree.v, tree.a)
+    tree.agree(articulated_body(tree.model, tree.q, tree.v, tau), tree.a)
+
+
+def test_articulated_bodies_solve_the_equation_of_motion_under_all_forces(tree):
+    applied = tree.terms.applied
+    dv = articulated_body(tree.model, tree.q, tree.v, applied.tau, applied.wrenches)
+    tree.agree(tree.M @ dv, tree.terms.right)
+
+
+def test_body_jacobians_give_the_bodies_twists(tree):
+    """Ṙ = R ω̂ and ṗ = R v for the pose along the motion, with (ω, v) = J v."""
+    for body in tree.mechanism.bodies:
+        X, local = tree.move.X[tree.tree.holder[body.name]], tree.model.in_link[body.name]
+        R, p = X.R @ local.R, X.p + X.R @ local.p
+        twist = body_jacobian(tree.model, tree.move.f, body.name) @ tree.v
+        rate = ca.reshape(tree.along(ca.vec(R), tree.v), 3, 3)
+        tree.agree(rate, R @ ca.skew(twist[:3]))
+        tree.agree(tree.along(p, tree.v), R @ twist[3:])
+
+
+def test_bodies_are_where_the_plain_twin_puts_them(tree):
+    twin = tree.twin(tree.at[0])
+    for body in tree.mechanism.bodies:
+        X, local = tree.move.X[tree.tree.holder[body.name]], tree.model.in_link[body.name]
+        equal(tree.value(X.R @ local.R), twin[body.name][:3, :3])
+        equal(tree.value(X.p + X.R @ local.p)[:, 0], twin[body.name][:3, 3])
+
+
+def test_kinetic_energy_is_that_of_the_plain_twin(tree):
+    """Speeds of its bodies by differences of their poses along the motion."""
+    h, rates = 1e-5, tree.value(position_rates(tree.model, tree.q, tree.v))[:, 0]
+    behind, here, ahead = (tree.twin(tree.at[0] + k * h * rates) for k in (-1, 0, 1))
+    rotors = [tree.mechanism.joint(name).armature for name in tree.tree.v]
+    v = [tree.at[1][where] for where in tree.tree.v.values()]
+    total = sum(0.5 * np.dot(J, w[: len(J)] ** 2) for J, w in zip(rotors, v, strict=True))
+    for body in tree.mechanism.bodies:
+        slope = (ahead[body.name] - behind[body.name]) / (2 * h)
+        centre = slope @ [*body.com, 1.0]
+        turn = here[body.name][:3, :3].T @ slope[:3, :3]
+        w = np.array([turn[2, 1], turn[0, 2], turn[1, 0]])
         xx, yy, zz, xy, xz, yz = body.inertia
-        inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-        moment = np.zeros(3)
-        centre = y[f"body.{body.name}.position"] + c
-        joints = simulation.joint_positions()
-        for joint in mechanism.joints:
-            if f"reaction.{joint.name}.force" not in y:
-                continue
-            F, T = y[f"reaction.{joint.name}.force"], y[f"reaction.{joint.name}.moment"]
-            at = joints[joint.name][1]
-            for sign, name in ((1, joint.child), (-1, joint.parent)):
-                if name == body.name:
-                    force = force + sign * F
-                    moment = moment + sign * (T + np.cross(at - centre, F))
-        close(body.mass * acceleration, force, 1e-6)
-        close(inertia @ dw + np.cross(w, inertia @ w), moment, 1e-6)
+        total += body.mass * centre @ centre / 2
+        total += w @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ w / 2
+    equal(tree.value(tree.energies[0])[0, 0], total, 1e-7)
 
 
-def compiled_agrees(eq, monkeypatch, seed):
-    """Compiled code and virtual machine give the same numbers."""
+@pytest.mark.parametrize("tree", SOME, indirect=True, ids="seed{}".format)
+def test_compiled_code_of_trees_is_the_virtual_machines(tree, monkeypatch):
+    compiled_is_virtual(tree, monkeypatch)
+
+
+def compiled_is_virtual(case, monkeypatch):
     monkeypatch.setattr(compiler, "FLAGS", ("-O0", "-fPIC", "-shared"))  # quick to compile
-    function = dynamics(eq)
+    function = dynamics(case.eq)
     fast, slow = compiler.kernel(function, True), compiler.kernel(function, False)
     assert fast.compiled and not slow.compiled
-    q, v, u, _ = numbers(eq, seed)
-    for a, b in zip(fast(q, v, u, np.zeros(0)), slow(q, v, u, np.zeros(0)), strict=True):
-        close(a, b, 1e-10)
+    at = (*case.at[:3], NONE)
+    for a, b in zip(fast(*at), slow(*at), strict=True):
+        equal(a, b, 1e-10)
+
+
+# -- joint types -----------------------------------------------------------------------------------
+
+
+def held_twice(kind: str, tree_kind: str) -> Case:
+    """A body on a joint of the tree, and on a cut joint that fits where it starts."""
+    make = Maker(sum(map(ord, kind)))
+    cut = make.joint("cut", kind, "ground", "b", False)
+    joint = cut
+    if tree_kind != kind:  # free in the frame's own place, with the coordinates of where the cut joint is
+        pose = body_matrices(Mechanism("", (Body("b", 1.0),), (cut,)), {"cut": cut.start})["b"]
+        joint = Joint("", tree_kind, "ground", "b", start=free_coordinates(pose))
+    joints = replace(joint, name="tree", cut=False), replace(cut, start=(), cut=True)
+    return Case(Mechanism("held", (make.body("b"),), joints), seed=0)
+
+
+@pytest.mark.parametrize("kind", CUTTABLE)
+def test_the_motion_subspace_is_across_the_constraints(kind):
+    """A cut joint beside the same one in the tree: g and G stay zero wherever the joint moves."""
+    case = held_twice(kind, kind)
+    equal(case.value(residual(case.model, loops(case.model, case.move))), np.zeros((TYPES[kind].rows, 1)))
+    equal(case.value(case.terms.G), np.zeros((TYPES[kind].rows, TYPES[kind].nv)))
+
+
+@pytest.mark.parametrize("kind", CUTTABLE)
+def test_motion_subspace_and_constraints_fill_the_space(kind):
+    """A cut joint on a free body: where it is closed, its rows are independent, 6 less its speeds."""
+    case = held_twice(kind, "free")
+    case.at = (start_coordinates(case.mechanism, case.tree), *case.at[1:])
+    equal(case.value(residual(case.model, loops(case.model, case.move))), np.zeros((TYPES[kind].rows, 1)))
+    assert np.linalg.matrix_rank(case.value(case.terms.G), tol=1e-9) == 6 - TYPES[kind].nv
+
+
+@pytest.mark.parametrize("seed", range(12), ids="seed{}".format)
+def test_joints_may_point_either_way(seed):
+    """Parents and children exchanged, coordinates inverted: the same poses and accelerations from rest."""
+    mechanism = random_loop(seed, 4, forces=False)
+    one, other = (Simulation(m, compile=False) for m in (mechanism, turned_round(mechanism)))
+    y, z = one.outputs(), other.outputs()
+    for body in mechanism.bodies:
+        for what in ("position", "acceleration", "angular_acceleration"):
+            equal(y[f"body.{body.name}.{what}"], z[f"body.{body.name}.{what}"], 1e-8)
+
+
+# -- loops, at states that do not close them -----------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=SEEDS, ids="seed{}".format)
+def loop(request):
+    return Case(random_loop(request.param, bodies=4), request.param)
+
+
+def test_cut_joints_are_those_the_description_cuts(loop):
+    assert [c.name for c in loop.tree.cuts] == [j.name for j in loop.mechanism.joints if j.cut]
+
+
+def test_loop_jacobian_is_the_derivative_of_the_residual(loop):
+    g = residual(loop.model, loops(loop.model, loop.move))
+    loop.agree(loop.along(g, loop.a), loop.terms.G @ loop.a)
+
+
+def test_loop_acceleration_is_the_derivative_of_the_velocity(loop):
+    loop.agree(loop.along(loop.terms.G @ loop.v, loop.v), -loop.terms.gamma)
+
+
+@pytest.mark.parametrize("loop", SOME, indirect=True, ids="seed{}".format)
+def test_compiled_code_of_loops_is_the_virtual_machines(loop, monkeypatch):
+    compiled_is_virtual(loop, monkeypatch)
+
+
+# -- loops, closed and in motion -------------------------------------------------------------------
+
+
+class Closed:
+    """A mechanism in consistent motion under inputs; springs, loads and friction where the seed is even."""
+
+    def __init__(self, seed: int):
+        self.simulation = s = Simulation(random_loop(seed, bodies=4, forces=seed % 2 == 0), compile=False)
+        random = np.random.default_rng(seed)
+        v = s.kernel("project_velocity")(s.q, random.normal(size=s.tree.nv), s.p)
+        s.put(replace(s.state, v=v, u=random.normal(size=len(s.inputs)) * 3))
+        self.state = s.state
+        self.dv, self.multipliers = s.accelerations()
+        self.g = s.closure()[0]
+        at = self.state.q, self.state.v, self.state.u, self.state.p
+        self.M, self.G, self.right, self.gamma, self.B = s.kernel("coefficients")(*at)
+
+    @cached_property
+    def null_space(self):
+        rank = np.linalg.matrix_rank(self.G, tol=1e-9 * np.linalg.norm(self.G))
+        return np.linalg.svd(self.G)[2][rank:].T
+
+    @cached_property
+    def outputs(self):
+        return self.simulation.outputs()
+
+
+@pytest.fixture(scope="module", params=SEEDS, ids="seed{}".format)
+def closed(request):
+    return Closed(request.param)
+
+
+def test_loops_are_closed(closed):
+    equal(closed.g, 0 * closed.g, 1e-11)
+
+
+def test_speeds_keep_loops_closed(closed):
+    equal(closed.G @ closed.state.v, 0 * closed.g)
+
+
+def test_accelerations_keep_loops_closed(closed):
+    equal(closed.G @ closed.dv, closed.gamma, 1e-7)
+
+
+def test_accelerations_and_multipliers_solve_the_equation_of_motion(closed):
+    equal(closed.M @ closed.dv + closed.G.T @ closed.multipliers, closed.right, 1e-8)
+
+
+def test_accelerations_are_those_of_every_chart(closed):
+    """v̇ = K ÿ + b with G b = γ and the projected equation, for two bases K of the null space."""
+    b = np.linalg.pinv(closed.G, rcond=1e-9) @ closed.gamma
+    mixed = closed.null_space @ (
+        np.eye(closed.null_space.shape[1])
+        + 0.2 * np.random.default_rng(0).normal(size=(closed.null_space.shape[1],) * 2)
+    )
+    for K in (closed.null_space, mixed):
+        y = np.linalg.solve(K.T @ closed.M @ K, K.T @ (closed.right - closed.M @ b))
+        equal(K @ y + b, closed.dv, 1e-6)
+
+
+def test_power_is_the_rate_of_energy(closed):
+    """dE/dt along the motion, by differences, is the power supplied less the power dissipated."""
+    eq, state, h = closed.simulation.equations, closed.state, 1e-5
+    rates = ca.Function("rates", [eq.q, eq.v], [position_rates(eq.model, eq.q, eq.v)])
+    dq = np.array(rates(state.q, state.v))[:, 0]
+
+    def read(name, k=0):
+        y = closed.simulation.kernel("outputs")(
+            state.q + k * h * dq, state.v + k * h * closed.dv, state.u, state.p
+        )
+        return y[closed.simulation.variables().outputs.find(name).where][0]
+
+    E = {k: read("energy", k) for k in (-2, -1, 1, 2)}
+    slope = (8 * (E[1] - E[-1]) - (E[2] - E[-2])) / (12 * h)
+    equal(slope, read("power_supplied") - read("power_dissipated"), 1e-6)
+
+
+def test_inverse_dynamics_undoes_forward_dynamics(closed):
+    """The motion that inputs make needs these inputs, up to what the loops absorb."""
+    again = closed.simulation.inverse_dynamics(closed.dv)
+    along = closed.null_space.T @ closed.B
+    equal(along @ again, along @ closed.state.u, 1e-6)
+
+
+def test_closed_bodies_are_where_the_plain_twin_puts_them(closed):
+    positions = {name: closed.state.q[where] for name, where in closed.simulation.tree.q.items()}
+    twin = body_matrices(closed.simulation.mechanism, positions)
+    for name, (R, p) in closed.simulation.body_poses().items():
+        equal(R, twin[name][:3, :3])
+        equal(p, twin[name][:3, 3])
+
+
+@pytest.mark.parametrize("closed", WITHOUT_FORCES, indirect=True, ids="seed{}".format)
+def test_every_body_obeys_newton_and_euler(closed):
+    """Mass times acceleration is gravity plus all joint reactions, body by body."""
+    mechanism, y = closed.simulation.mechanism, closed.outputs
+    poses, places = closed.simulation.body_poses(), closed.simulation.joint_positions()
+    for body in mechanism.bodies:
+        R = poses[body.name][0]
+        w, dw = (y[f"body.{body.name}.angular_{what}"] for what in ("velocity", "acceleration"))
+        c = R @ np.asarray(body.com)
+        acceleration = y[f"body.{body.name}.acceleration"] + np.cross(dw, c) + np.cross(w, np.cross(w, c))
+        force, moment = body.mass * np.asarray(mechanism.gravity, float), np.zeros(3)
+        inertia = R @ np.array(ca.DM(symmetric(body.inertia))) @ R.T
+        for joint in mechanism.joints:
+            if f"reaction.{joint.name}.force" in y and body.name in (joint.parent, joint.child):
+                sign = 1 if body.name == joint.child else -1
+                F, T = (sign * y[f"reaction.{joint.name}.{what}"] for what in ("force", "moment"))
+                force = force + F
+                moment = moment + T + np.cross(places[joint.name][1] - poses[body.name][1] - c, F)
+        equal(body.mass * acceleration, force, 1e-6)
+        equal(inertia @ dw + np.cross(w, inertia @ w), moment, 1e-6)
