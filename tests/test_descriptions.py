@@ -34,7 +34,7 @@ from cutjoint.model.describe.drawing import orientation
 from cutjoint.model.describe.fields import PER_FREEDOM, fields_of
 from cutjoint.model.describe.units import quantity
 from cutjoint.model.describe.writer import write
-from cutjoint.model.describe.yaml_text import parse
+from cutjoint.model.describe.yaml_text import dump, parse
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 
@@ -402,6 +402,32 @@ def test_random_mechanisms_survive_a_round_trip(seed: int) -> None:
     again = reader.read(text, "description", check)  # as a text; these mechanisms can't be cut as they say
     assert again == mechanism
     assert write(again) == text
+
+
+def test_any_text_survives_a_round_trip() -> None:
+    rng = random.Random(0)
+    odd = [
+        "\x00",
+        "\x07",
+        "\x7f",
+        "\x85",
+        "\xa0",
+        "\u2028",
+        "\ud800",
+        "\ufeff",
+        "\ufffe",
+        "é",
+        "😀",
+        "true",
+        "null",
+    ]
+    characters = [*"ab ~:#-?[]{},&*!|>'\"%@`\\\n\t\r.0123e_()=<", *odd]
+    for _ in range(500):
+        text = "".join(rng.choice(characters) for _ in range(rng.randint(0, 8)))
+        assert parse(dump({"a": text, "b": {"c": {"d": text}}})).values == {
+            "a": text,
+            "b": {"c": {"d": text}},
+        }
 
 
 def test_numbers_of_any_kind_become_floats() -> None:

@@ -41,16 +41,12 @@ def name(text: Any, place: Place) -> str:
 class Text(Field):
     """A line for people."""
 
-    def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
-        return entries.text(key, default)
+    told = "a text"
 
     def check(self, value: Any, place: Place, around: Around) -> str:
         if not isinstance(value, str):
             raise Flaw(place, f"{field_name(place)} must be a text, not {kind(value)}")
         return value
-
-    def values(self) -> str:
-        return "a text"
 
 
 @dataclass(frozen=True)
@@ -59,9 +55,6 @@ class Reference(Field):
 
     word: str
     but: str = ""  # a name that does not count
-
-    def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
-        return self.check(entries.text(key, default), (*entries.place, key), around)
 
     def check(self, value: Any, place: Place, around: Around) -> str:
         return known_name(self.word, value, [n for n in around.items[self.word] if n != self.but], place)
@@ -79,20 +72,15 @@ class Reference(Field):
 class TypeOfJoint(Field):
     """One of the joint types."""
 
-    def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
-        entries.need(key)
-        return self.check(entries.values[key], (*entries.place, key), around)
+    told = "a word"
 
     def check(self, value: Any, place: Place, around: Around) -> str:
-        if not isinstance(value, str) or value not in TYPES:
+        if value not in [*TYPES]:  # a list takes what can't be hashed, too
             raise Flaw(place, f"there is no joint type {kind(value)}; {nearest(value, TYPES)}")
-        return value
+        return str(value)
 
     def settled(self, value: Any, around: Around) -> Around:
         return around._replace(kind=TYPES[value])
-
-    def values(self) -> str:
-        return "a word"
 
 
 @dataclass(frozen=True)
@@ -100,9 +88,6 @@ class Choice(Field):
     """One of a few words."""
 
     words: tuple[str, ...]
-
-    def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
-        return self.check(entries.text(key, default), (*entries.place, key), around)
 
     def check(self, value: Any, place: Place, around: Around) -> str:
         if value not in self.words:
@@ -117,6 +102,8 @@ class Choice(Field):
 class Flag(Field):
     """True, false, or None for no opinion."""
 
+    told = "`true` or `false`"
+
     def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
         return entries.flag(key, default)
 
@@ -125,13 +112,12 @@ class Flag(Field):
             raise Flaw(place, f"{field_name(place)} must be true or false, not {kind(value)}")
         return None if value is None else bool(value)
 
-    def values(self) -> str:
-        return "`true` or `false`"
-
 
 @dataclass(frozen=True)
 class Names(Field):
     """A mapping of names of one's own to paths."""
+
+    told = "names"
 
     def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
         return entries.names(key)
@@ -145,9 +131,6 @@ class Names(Field):
                 raise Flaw((*place, key), f"must be a text such as body.arm.mass, not {kind(text)}")
         return dict(value)
 
-    def values(self) -> str:
-        return "names"
-
 
 # -- what has fields of its own -----------------------------------------------------------------
 
@@ -156,10 +139,8 @@ class Names(Field):
 class Part(Field):
     """Fields within a field."""
 
+    told = "fields"
     described: type
-
-    def values(self) -> str:
-        return "fields"
 
 
 @dataclass(frozen=True)
@@ -169,6 +150,7 @@ class Group(Field):
     A file may tell them apart by the group's name: `files` are the names for a false and a true `split`.
     """
 
+    told = "names with fields"
     described: type
     word: str
     files: tuple[str, ...]
@@ -184,9 +166,6 @@ class Group(Field):
     def file(self, item: Any) -> str:
         """The name of the group in a file."""
         return self.files[bool(self.split) and getattr(item, self.split)]
-
-    def values(self) -> str:
-        return "names with fields"
 
 
 # -- numbers in several forms -------------------------------------------------------------------
@@ -204,6 +183,7 @@ def complaining(entries: Entries, key: str, function: Callable[..., Vector], *ar
 class Inertia(Quantity):
     """Six numbers (xx, yy, zz, xy, xz, yz) of a tensor about the centre of mass."""
 
+    told = "several forms"
     unit: str = "kg.m2"
     size: int = 6
 
@@ -241,14 +221,12 @@ class Inertia(Quantity):
         low, high = super().bounds(component)
         return (0.0, high) if component < 3 else (low, high)
 
-    def values(self) -> str:
-        return "several forms"
-
 
 @dataclass(frozen=True)
 class Orientation(Quantity):
     """Euler parameters (w, x, y, z); a file may give a matrix, or an axis and what is across."""
 
+    told = "4 numbers or a matrix"
     unit: str = "1"
     size: int = 4
 
@@ -273,9 +251,6 @@ class Orientation(Quantity):
 
     def changeable(self, item: Any, key: str, kind: JointType | None) -> bool:
         return super().changeable(item, key, kind) and not (kind and kind.directionless_ends)
-
-    def values(self) -> str:
-        return "4 numbers or a matrix"
 
 
 def unit_length(e: tuple[float, ...], place: Place) -> tuple[float, ...]:
@@ -319,6 +294,7 @@ class Range(Quantity):
 class Gravity(Quantity):
     """A vector; in a file also a number g, which means (0, 0, −g)."""
 
+    told = "a number or 3 numbers"
     unit: str = "m/s2"
     size: int = 3
 
@@ -327,13 +303,9 @@ class Gravity(Quantity):
             return (0.0, 0.0, 0.0 - entries.number(key, self.unit))
         return super().read(entries, key, around, default)
 
-    def values(self) -> str:
-        return "a number or 3 numbers"
-
 
 @dataclass(frozen=True)
 class Direction(Field):
     """Three numbers of any length, or x, y, z, -x, -y, -z; only in files."""
 
-    def values(self) -> str:
-        return "a direction"
+    told = "a direction"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from math import inf, isfinite
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, ClassVar, NamedTuple, get_type_hints
 
 import casadi as ca
 
@@ -76,18 +76,20 @@ class Around(NamedTuple):
 class Field:
     """A field of any kind."""
 
+    told: ClassVar[str] = ""
+
     help: str
     _: KW_ONLY
     otherwise: str = ""  # what leaving it out means, where the default does not say it
     name_in_file: str = ""  # where it differs from the field's own
 
     def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
-        """The value in a file; `default` if it is not there."""
-        raise NotImplementedError
+        """The value in a file, a word unless a kind says otherwise; `default` if it is not there."""
+        return self.check(entries.text(key, default), (*entries.place, key), around)
 
     def check(self, value: Any, place: Place, around: Around) -> Any:
         """The value as plain Python, or a `Flaw` at `place`."""
-        raise NotImplementedError
+        return value
 
     def settled(self, value: Any, around: Around) -> Around:
         """What the fields behind this one may depend on, once its value is known."""
@@ -99,7 +101,7 @@ class Field:
 
     def values(self) -> str:
         """What it may be, in the manual's words."""
-        return ""
+        return self.told
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ class Quantity(Field):
 
     def values(self) -> str:
         size = f"{self.size} numbers" if isinstance(self.size, int) else self.size
-        return ", ".join(words for words in (size, self.sign.words) if words) or "any"
+        return self.told or ", ".join(words for words in (size, self.sign.words) if words) or "any"
 
 
 def given(item: Any, key: str) -> bool:

@@ -25,7 +25,7 @@ from math import inf
 from typing import Annotated, Any, TypeAlias
 
 from ..errors import DescriptionError
-from ..joints.types import TYPES
+from ..joints.types import TYPES, JointType
 from .field_kinds import (
     Choice,
     Coordinates,
@@ -59,6 +59,7 @@ Number: TypeAlias = Any
 Vector: TypeAlias = Any
 GROUND = "ground"
 ORIGIN = (0.0, 0.0, 0.0)
+UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,7 @@ class Frame:
     position: Annotated[
         Vector, Quantity("where its origin is", "m", 3, changes_geometry=True, name_in_file="at")
     ] = ORIGIN
-    orientation: Annotated[Vector, Orientation("how it is turned", changes_geometry=True)] = (
-        1.0,
-        0.0,
-        0.0,
-        0.0,
-    )
+    orientation: Annotated[Vector, Orientation("how it is turned", changes_geometry=True)] = UPRIGHT
 
 
 @dataclass(frozen=True)
@@ -296,6 +292,11 @@ class Mechanism:
 
     def joint(self, name: str) -> Joint:
         return find(self.joints, name, "joint")
+
+    def joint_type(self, item: Any) -> JointType | None:
+        """The type of the joint that an item is, or acts on."""
+        joint = self.joint(item.joint) if hasattr(item, "joint") else item
+        return TYPES[joint.type] if isinstance(joint, Joint) else None
 
     def inputs(self) -> tuple[str, ...]:
         """Names of the inputs in order: motors, then cylinders."""

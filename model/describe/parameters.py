@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from ..joints.types import TYPES, JointType
+from ..joints.types import JointType
 from .field_kinds import Group, Part
 from .fields import ONE, PER_FREEDOM, Around, Field, Quantity, fields_of
 from .flaws import Flaw, Place, nearest, plain_number, plain_vector
-from .mechanism import Joint, Mechanism
+from .mechanism import Mechanism
 from .units import kind
 
 _PATH = re.compile(r"([\w.]+?)(?:\[(\d+)\])?", re.ASCII)
@@ -76,7 +76,7 @@ def paths(mechanism: Mechanism) -> list[Location]:
     found: list[Location] = []
     for word, group in _GROUPS.items():
         for item in getattr(mechanism, group):
-            found += _paths(f"{word}.{item.name}.", item, _kind(mechanism, item))
+            found += _paths(f"{word}.{item.name}.", item, mechanism.joint_type(item))
     return [*found, *_paths("", mechanism, None)]
 
 
@@ -115,17 +115,11 @@ def _holder(mechanism: Mechanism, whole: str) -> tuple[Any, JointType | None]:
         return mechanism, None
     items = getattr(mechanism, _GROUPS[words[0]]) if words[0] in _GROUPS else ()
     holder = next((item for item in items if [item.name] == words[1:2]), None)
-    joint = _kind(mechanism, holder)
+    joint = mechanism.joint_type(holder)
     for key in words[2:]:
         inner = holder is not None and isinstance(fields_of(type(holder)).get(key), Part)
         holder = getattr(holder, key) if inner else None
     return holder, joint
-
-
-def _kind(mechanism: Mechanism, item: Any) -> JointType | None:
-    """The type of the joint that an item is, or acts on."""
-    joint = mechanism.joint(item.joint) if hasattr(item, "joint") else item
-    return TYPES[joint.type] if isinstance(joint, Joint) else None
 
 
 def _hint(mechanism: Mechanism, whole: str, field: Field | None, joint: JointType | None) -> str:

@@ -10,7 +10,7 @@ from math import isclose, pi
 from typing import Any
 
 from ..errors import DescriptionError
-from ..joints.types import TYPES, JointType
+from ..joints.types import JointType
 from .check import check
 from .drawing import Vector, minus, plus, x_axis, z_axis
 from .field_kinds import Coordinates, Gravity, Group, Inertia, Orientation, Part
@@ -85,8 +85,7 @@ class _Rewriting:
         return self.edits.text()
 
     def _item(self, old: Any, new: Any, place: Place) -> None:
-        joint = self.old.joint(old.joint) if hasattr(old, "joint") else old
-        kind = TYPES[joint.type] if isinstance(joint, Joint) else None
+        kind = self.old.joint_type(old)
         for key, field in fields_of(type(old)).items():
             same = _same(field, getattr(old, key), getattr(new, key), self.reach)
             if not same and not isinstance(field, Part):

@@ -9,7 +9,7 @@ from ruamel.yaml.nodes import MappingNode
 
 from .flaws import Place
 from .units import like, quantity
-from .yaml_text import parse
+from .yaml_text import parse, written
 
 
 class NotInPlace(Exception):
@@ -91,12 +91,3 @@ def _end(node: Any) -> int:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last)
     return int(node.end_mark.index)
-
-
-def written(value: Any) -> str:
-    """A number, several, or a mapping of them on one line."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {written(x)}" for key, x in value.items()) + "}"
-    if isinstance(value, tuple):
-        return "[" + ", ".join(written(x) for x in value) + "]"
-    return like(value, "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from copy import copy
-from io import StringIO
+from json import dumps
 from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
@@ -19,7 +19,6 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import CollectionNode, MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
-from ruamel.yaml.representer import SafeRepresenter
 
 from ..errors import DescriptionError
 from .flaws import Place
@@ -29,6 +28,8 @@ LARGEST_FILE = 1_000_000  # bytes; a mechanism of a thousand bodies needs half o
 _DEEPEST = 20
 _MOST_VALUES = 200_000
 _TAG = "tag:yaml.org,2002:"
+_PLAIN = re.compile(r"[A-Za-z_][\w.\[\]]*( [\w.\[\]()-]+,?)*", re.ASCII)
+_ODD = re.compile("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")  # not to be seen, or not allowed
 _WORDS = ("str", "int", "float", "bool", "null", "merge", "value", "timestamp")
 
 
@@ -155,35 +156,25 @@ def _twice(place: Place, name: str) -> str:
 # -- writing ------------------------------------------------------------------------------------
 
 
-class _Representer(SafeRepresenter):
-    """Writes every number with the digits that give it back, and lists on one line."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-    def number(self, x: float) -> Any:
-        return self.represent_scalar(_TAG + "float", number(x))
-
-    def text(self, text: str) -> Any:
-        # The block style would turn these rarer line breaks into plain ones.
-        style = '"' if re.search("[\r\x85\u2028\u2029]", text) else "|" if "\n" in text.strip("\n") else None
-        return self.represent_scalar(_TAG + "str", text, style=style)
-
-    def items(self, items: list[Any]) -> Any:
-        return self.represent_sequence(_TAG + "seq", items, flow_style=True)
+def dump(values: dict[str, Any], indent: str = "") -> str:
+    """YAML text of plain values in the order given: a line for each field of each item of a group."""
+    text = ""
+    for key, value in values.items():
+        nested = isinstance(value, dict) and len(indent) < 4
+        text += f"{indent}{key}:" + ("\n" + dump(value, indent + "  ") if nested else f" {written(value)}\n")
+    return text
 
 
-_Representer.add_representer(float, _Representer.number)
-_Representer.add_representer(str, _Representer.text)
-_Representer.add_representer(list, _Representer.items)
-
-
-def dump(values: dict[str, Any]) -> str:
-    """YAML text of plain values (dict, list, str, float, bool), in the order given."""
-    yaml = YAML(typ="safe", pure=True)
-    yaml.Representer = _Representer
-    yaml.default_flow_style, yaml.width, yaml.allow_unicode = False, 150, True
-    yaml.sort_base_mapping_type_on_output = False
-    text = StringIO()
-    yaml.dump(values, text)
-    return text.getvalue()
+def written(value: Any) -> str:
+    """A value on one line; every number has the digits that give it back."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {written(x)}" for key, x in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(written(x) for x in value) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return number(value)
+    if _PLAIN.fullmatch(value) and value.lower() not in ("true", "false", "null"):
+        return value
+    return _ODD.sub(lambda odd: f"\\u{ord(odd[0]):04x}", dumps(value, ensure_ascii=False))
