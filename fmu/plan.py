@@ -205,6 +205,8 @@ def _starts(plan: Plan) -> None:
     ):
         plan.first[first] = plan.slots
         for v in joints:
+            if not v.size:
+                continue
             start = tuple(float(x) for x in values[v.where])
             name, about_it = f"start.{v.name}.{v.kind}", f"start {v.kind} of joint {v.name}; {about}"
             _add(plan, v, name=name, kind="start", about=about_it, start=start)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from math import inf, isfinite
 
@@ -73,6 +73,7 @@ class Table:
 
     what: str  # as messages call one of them
     named: Mapping[str, Variable]
+    absent: Mapping[str, str] = field(default_factory=dict)  # expected names -> why they are not there
 
     def __iter__(self) -> Iterator[Variable]:
         return iter(self.named.values())
@@ -80,13 +81,21 @@ class Table:
     def __len__(self) -> int:
         return len(self.named)
 
+    def whole(self, name: str) -> Variable:
+        """A variable by its exact name."""
+        if name not in self.named:
+            raise UnknownName(self.unknown(name))
+        return self.named[name]
+
     def find(self, name: str) -> Variable:
         """A variable, or a component of one, by its exact name."""
-        whole, k = split(name)
-        found = self.named.get(whole)
-        if found is None or (k is not None and not (found.size > 1 and 1 <= k <= found.size)):
+        stem, k = split(name)
+        if k is None:
+            return self.whole(name)
+        found = self.named.get(stem)
+        if found is None or not (found.size > 1 and 1 <= k <= found.size):
             raise UnknownName(self.unknown(name))
-        return found if k is None else found.component(k)
+        return found.component(k)
 
     def choose(self, names: Iterable[str], traced: bool = False) -> tuple[Variable, ...]:
         """Variables and components by names and patterns, each once, in the order given.
@@ -122,6 +131,8 @@ class Table:
     def unknown(self, name: str) -> str:
         """One sentence on a name that is not there, with the nearest that is."""
         whole, k = split(name)
+        if whole in self.absent:
+            return self.absent[whole]
         if whole in self.named:
             size = self.named[whole].size
             has = "is one number" if size == 1 else f"has the components 1 to {size}"
@@ -179,8 +190,8 @@ def variables(mechanism: Mechanism, tree: Tree) -> Variables:
         Table("input", inputs),
         Table("output", outputs | _own(mechanism, outputs, inputs)),
         Table("parameter", _parameters(mechanism)),
-        Table("joint of the tree", _of_joints(mechanism, tree.q, "position")),
-        Table("joint of the tree", _of_joints(mechanism, tree.v, "speed")),
+        _of_joints(mechanism, tree.q, "position"),
+        _of_joints(mechanism, tree.v, "speed"),
     )
 
 
@@ -188,9 +199,9 @@ def _inputs(mechanism: Mechanism) -> dict[str, Variable]:
     result: dict[str, Variable] = {}
     items: list[Motor | Strut] = [*mechanism.motors, *(s for s in mechanism.struts if s.actuated)]
     for item in items:
-        field = fields_of(type(item))["limit"]
-        assert isinstance(field, Quantity)
-        units = field.units(TYPES[mechanism.joint(item.joint).type] if isinstance(item, Motor) else None)
+        quantity = fields_of(type(item))["limit"]
+        assert isinstance(quantity, Quantity)
+        units = quantity.units(TYPES[mechanism.joint(item.joint).type] if isinstance(item, Motor) else None)
         at, limit = len(result), item.limit
         result[item.name] = Variable(
             item.name,
@@ -284,12 +295,14 @@ def _parameters(mechanism: Mechanism) -> dict[str, Variable]:
     return result
 
 
-def _of_joints(mechanism: Mechanism, places: Mapping[str, slice], kind: str) -> dict[str, Variable]:
-    """Coordinates or speeds of the tree's joints, by joint."""
-    result = {}
+def _of_joints(mechanism: Mechanism, places: Mapping[str, slice], kind: str) -> Table:
+    """Positions or speeds of the tree's joints, by joint."""
+    result, cut = {}, {}
+    for joint in mechanism.joints:
+        if joint.name not in places:
+            cut[joint.name] = f"joint '{joint.name}' is cut and has no {kind} of its own; choose another"
     for name, where in places.items():
-        joint = TYPES[mechanism.joint(name).type]
-        units = joint.position_units if kind == "position" else joint.speed_units
-        if units:
-            result[name] = Variable(name, kind, where, units, f"{kind} of joint {name}")
-    return result
+        moves = TYPES[mechanism.joint(name).type]
+        units = moves.position_units if kind == "position" else moves.speed_units
+        result[name] = Variable(name, kind, where, units, f"{kind} of joint {name}")
+    return Table("joint", result, cut)

@@ -231,7 +231,7 @@ def test_command(tmp_path, capsys):
     assert data["verdict"] == "unstable" and len(data["A"]) == 6
     assert (tmp_path / "p.png").stat().st_size > 10_000
     assert main(["linearize", "stewart", "--states", "motor1,nothing"]) == 2
-    assert "no joint named 'nothing'" in capsys.readouterr().err
+    assert "no joint 'nothing'" in capsys.readouterr().err
     (tmp_path / "bad.json").write_text("[1]")
     assert main(["linearize", "stewart", "--at", str(tmp_path / "bad.json")]) == 2
     assert "is no pose" in capsys.readouterr().err
@@ -260,7 +260,7 @@ def test_command_at_a_moving_state(tmp_path, capsys):
     assert main(["linearize", "stewart", "--at", str(state)]) == 2
     assert "state.json': the loops do not allow the speeds of motor1, hinge1" in capsys.readouterr().err
     for wrong, words in (
-        ({"speeds": {"ball2": [0, 0, 1]}}, "joint 'ball2' is cut and has no speed to prescribe"),
+        ({"speeds": {"ball2": [0, 0, 1]}}, "joint 'ball2' is cut and has no speed of its own"),
         ({"speeds": {"motor1": [1, 2]}}, "joint 'motor1' takes 1 finite speeds"),
         ({"coordinates": {"ball1": [1, 0]}}, "joint 'ball1' takes 4 finite coordinates"),
         ({"inputs": {"motor1": [1, 2]}}, "state.json': input 'motor1' takes one number"),

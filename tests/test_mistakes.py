@@ -32,7 +32,7 @@ def fails(capsys: Capture, *words: str, code: int = command.USAGE) -> str:
 # Beyond those of test_command.py, which has twenty of list, show, assemble and simulate.
 MISTAKES = [
     (["linearize", "stewart", "--at", "none.json"], "can't read 'none.json': No such file or directory"),
-    (["linearize", "stewart", "--states", "moter1"], "there is no joint named 'moter1'"),
+    (["linearize", "stewart", "--states", "moter1"], "there is no joint 'moter1'; did you mean 'motor1'?"),
     (
         ["linearize", "stewart", "--output", "hight"],
         "--output: there is no output 'hight'; did you mean 'height'?",

@@ -182,7 +182,7 @@ def test_a_planar_loop_can_not_follow_a_number_that_leaves_the_plane():
         ("body.platform.position[4]", "body.leg1.mass", None, "components 1 to 3"),
         ("height", "body.leg1.mas", None, "did you mean 'body.leg1.mass'"),
         ("height", "body.leg1.mass", ["motor1"], "has 3 freedom"),
-        ("height", "body.leg1.mass", ["motor9"], "no joint of the tree"),
+        ("height", "body.leg1.mass", ["motor9"], "there is no joint 'motor9'"),
     ],
 )
 def test_unknown_names_are_refused(moving, outputs, paths, independent, sentence):

@@ -12,6 +12,7 @@ from ..engine import Engine
 from ..errors import AssemblyError, SimulationError
 from ..manifold.gaps import loop_gaps, require_closed
 from ..state import State
+from ..variables import Table
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def assemble(engine: Engine, state: State, held: Mapping[str, Any]) -> tuple[Sta
     tree = engine.tree
     q, free = state.q.copy(), np.ones(tree.nv)
     for joint, value in held.items():
-        q[_place(engine, tree.q, joint, value, "coordinate")] = value
+        q[_place(engine.variables.positions, joint, value)] = value
         free[tree.v[joint]] = 0.0
     q, steps, gaps = assembled(engine, q, state.p, free)
     wanted = {j.name: np.array(j.speed) for j in engine.mechanism.joints if j.speed and j.name in tree.v}
@@ -71,7 +72,7 @@ def consistent_speeds(engine: Engine, state: State, wanted: Mapping[str, np.ndar
     """The least speeds v that keep the loops closed and give some joints of the tree theirs, exactly."""
     s, held = np.zeros(engine.tree.nv), np.zeros(engine.tree.nv)
     for joint, speed in wanted.items():
-        where = _place(engine, engine.tree.v, joint, speed, "speed")
+        where = _place(engine.variables.speeds, joint, speed)
         s[where], held[where] = speed, 1.0
     v, fits = engine.kernel("start_speeds")(state.q, s, held, state.p)
     if not fits[0]:
@@ -81,12 +82,10 @@ def consistent_speeds(engine: Engine, state: State, wanted: Mapping[str, np.ndar
     return v
 
 
-def _place(engine: Engine, places: dict[str, slice], joint: str, value: Any, what: str) -> slice:
+def _place(table: Table, joint: str, value: Any) -> slice:
     """Where a tree joint's numbers are, if these are the right ones."""
-    if joint not in places:
-        engine.mechanism.joint(joint)
-        raise SimulationError(f"joint '{joint}' is cut and has no {what} to prescribe; choose another")
-    where, given = places[joint], np.atleast_1d(np.asarray(value, float))
-    if given.size != where.stop - where.start or not np.isfinite(given).all():
-        raise SimulationError(f"joint '{joint}' takes {where.stop - where.start} finite {what}s")
-    return where
+    own, given = table.whole(joint), np.atleast_1d(np.asarray(value, float))
+    if given.size != own.size or not np.isfinite(given).all():
+        what = "speeds" if own.kind == "speed" else "coordinates"
+        raise SimulationError(f"joint '{joint}' takes {own.size} finite {what}")
+    return own.where

@@ -67,7 +67,7 @@ def _choice(engine: Engine, state: State, states: Any, K: np.ndarray) -> np.ndar
         states = [part.strip() for part in states.split(",")]
     one = np.eye(engine.tree.nv)
     if not isinstance(states, str):
-        return one[_speeds(engine, states)]
+        return one[engine.variables.speeds.rows(states)]
     if states == "tangent":
         return K.T.copy()
     motors = [engine.tree.v[m.joint].start for m in engine.mechanism.motors if m.joint in engine.tree.v]
@@ -79,15 +79,6 @@ def _choice(engine: Engine, state: State, states: Any, K: np.ndarray) -> np.ndar
 def _determined(R: np.ndarray, K: np.ndarray) -> float:
     """Smallest singular value of R K: 0 where some motion leaves all chosen coordinates as they are."""
     return float(np.linalg.svd(R @ K, compute_uv=False).min(initial=1.0))
-
-
-def _speeds(engine: Engine, names: Iterable[str]) -> list[int]:
-    """Places of joints' speeds, or of single ones (`planar[2]`)."""
-    wanted = list(names)
-    for cut in engine.tree.cuts:
-        if cut.name in wanted:
-            raise SimulationError(f"joint '{cut.name}' is cut and has no speed of its own; choose another")
-    return [int(k) for k in engine.variables.speeds.rows(wanted)]
 
 
 def selected(engine: Engine, state: State, wanted: Iterable[str] | None) -> list[int]:

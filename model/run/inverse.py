@@ -44,12 +44,8 @@ def _consistent(engine: Engine, acceleration: Any, G: np.ndarray, gamma: np.ndar
     if isinstance(acceleration, Mapping):
         known[:] = not acceleration
         for joint, value in acceleration.items():
-            if joint not in tree.v:
-                raise SimulationError(
-                    f"joint '{joint}' is not in the tree; give accelerations for tree joints"
-                )
-            dv[tree.v[joint]] = value
-            known[tree.v[joint]] = True
+            where = engine.variables.speeds.find(joint).where
+            dv[where], known[where] = value, True
     elif acceleration is not None:
         given = np.asarray(list(acceleration), float)
         if given.shape != dv.shape:

@@ -13,6 +13,7 @@ from ...errors import SimulationError
 from ...joints.types import TYPES
 from ...manifold.step import NODES, WEIGHTS
 from ...state import LiveState
+from ...variables import split
 from . import accelerations, charts, stabilization, traced
 
 # Sub-steps near a singularity: most of them, and the condition of G at which a second one is taken.
@@ -136,14 +137,11 @@ def chosen_speeds(simulation: LiveState, names: Iterable[str] | None) -> np.ndar
         raise SimulationError(
             f"'{simulation.mechanism.name}' has no motors; name the joints whose coordinates are to be chosen"
         )
-    result: list[int] = []
-    for name in wanted:
-        joint = simulation.mechanism.joint(name)
-        if name not in simulation.tree.v:
-            raise SimulationError(f"joint '{name}' is cut and has no coordinates to choose; name another")
+    speeds = simulation.engine.variables.speeds
+    for name in (speed.name for speed in speeds.choose(wanted)):
+        joint = simulation.mechanism.joint(split(name)[0])
         if not TYPES[joint.type].plain:
             raise SimulationError(
                 f"joint '{name}' turns freely and can't be chosen; name joints with one axis each"
             )
-        result += range(*simulation.tree.v[name].indices(simulation.tree.nv))
-    return np.array(result)
+    return speeds.rows(wanted)
