@@ -8,10 +8,11 @@ import casadi as ca
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, load
-from cutjoint.model.cartesian import CartesianSimulation, Lock, Marker, euler, laws
+from cutjoint.model.cartesian import CartesianSimulation, Lock, Marker, laws
 from cutjoint.model.cartesian.lock import marker
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.errors import AssemblyError, DescriptionError, SimulationError
+from cutjoint.model.joints import euler
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 from random_mechanisms import Maker, random_loop, random_tree

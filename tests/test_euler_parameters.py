@@ -5,13 +5,14 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from cutjoint.model.cartesian import Angle, Coincident, Distance, Dot1, Dot2, Part, Problem, euler
+from cutjoint.model.cartesian import Angle, Coincident, Distance, Dot1, Dot2, Part, Problem
 from cutjoint.model.cartesian.constraints import exact, pose, virtual_rotation
 from cutjoint.model.cartesian.relative import Chain, jacobian
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.equations.kinematics import position_rates
 from cutjoint.model.equations.terms import closure, equations
 from cutjoint.model.equations.topology import span
+from cutjoint.model.joints import euler
 from random_mechanisms import Maker, random_tree
 
 RANDOM = np.random.default_rng(3)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from . import euler
+from ..joints import euler
 
 Array = np.ndarray
 Vector = tuple[float, ...]

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..describe.mechanism import Joint
 from ..errors import DescriptionError
+from ..joints import euler
 from ..joints.moves import Move
 from ..joints.types import LOCK_ROWS, TYPES, lock_rows
-from . import euler
 from .laws import IDENTITY, ORIGIN, Jet, Law, plus, times, turned
 from .lock import Lock, Marker, Moved, marker
 

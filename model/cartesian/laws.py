@@ -17,7 +17,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from ..errors import DescriptionError, SimulationError
-from . import euler
+from ..joints import euler
 
 Array = np.ndarray
 Numbers = float | Sequence[float] | Array

@@ -22,8 +22,8 @@ import numpy as np
 
 from ..describe.mechanism import GROUND, Frame, Joint, Mechanism
 from ..equations.topology import Link, Tree, span
+from ..joints import euler
 from ..joints.moves import Move
-from . import euler
 from .constraints import Constraint, Pose, Vector, pose, relative
 
 Array = np.ndarray

@@ -18,10 +18,10 @@ import numpy as np
 
 from ..describe.mechanism import GROUND, Frame, Joint, Mechanism
 from ..equations.topology import Tree
+from ..joints.euler import rotation, tilde, world_matrix
 from ..joints.moves import Move
 from ..joints.rows import Across, Along, AlongChild, Distance, SlideDistance, Thread, Together
 from ..joints.types import TYPES
-from .dimensions import semi_rotation
 
 
 class End(NamedTuple):
@@ -67,13 +67,9 @@ class Partials(NamedTuple):
         )
 
 
-def tilde(a: Any) -> np.ndarray:
-    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
-
-
 def euler(by_rotation: np.ndarray, p: Any) -> np.ndarray:
     """Φ_p = Φ_ξ' 2E (Eq. 39): the derivative by Euler parameters of unit length, for δp ⟂ p."""
-    return by_rotation @ (2 * semi_rotation(p))
+    return by_rotation @ (2 * world_matrix(p))
 
 
 def _row(value: Any, **columns: Any) -> Partials:
@@ -291,7 +287,4 @@ def _numbers(x: Any) -> np.ndarray:
 
 def matrix(e: Any) -> np.ndarray:
     """Rotation of Euler parameters of any length: A = E Gᵀ / eᵀe."""
-    e = np.asarray(e, float)
-    G = semi_rotation(e)
-    G = np.hstack([G[:, :1], 2 * e[0] * np.eye(3) - G[:, 1:]])
-    return semi_rotation(e) @ G.T / (e @ e)
+    return rotation(e) / np.dot(e, e)

@@ -23,6 +23,7 @@ from ..equations.loops import jacobian, loops, residual
 from ..equations.terms import Equations, equations, retraction
 from ..equations.topology import start_coordinates
 from ..errors import CutjointError
+from ..joints.euler import world_matrix
 from ..joints.types import TYPES
 from ..variables import Table, Variable, split
 
@@ -119,7 +120,7 @@ class Design:
         for block in self.blocks:
             if block.kind == "orientation":
                 # δp = ½ Eᵀ ξ' for Euler parameters of unit length (paper 003, Eq. 39)
-                J[:, block.columns] = g_p[:, block.values] @ (0.5 * semi_rotation(p[block.values]).T)
+                J[:, block.columns] = g_p[:, block.values] @ (0.5 * world_matrix(p[block.values]).T)
             elif block.kind != "coordinate":
                 J[:, block.columns] = g_p[:, block.values]
         return g.ravel(), J
@@ -129,7 +130,7 @@ class Design:
         p = p.copy()
         for block in self.blocks:
             if block.kind == "orientation":
-                e = p[block.values] + 0.5 * semi_rotation(p[block.values]).T @ step[block.columns]
+                e = p[block.values] + 0.5 * world_matrix(p[block.values]).T @ step[block.columns]
                 p[block.values] = e / np.linalg.norm(e)
             elif block.kind != "coordinate":
                 p[block.values] += step[block.columns]
@@ -207,12 +208,6 @@ def _slope(eq: Equations) -> ca.Function:
     g = residual(eq.model, closed)
     out = [ca.densify(x) for x in (g, jacobian(eq.model, closed, move.X), ca.jacobian(g, eq.p))]
     return ca.Function("slope", [eq.q, eq.p], out, ["q", "p"], ["g", "G", "g_p"])
-
-
-def semi_rotation(e: Any) -> np.ndarray:
-    """E = [−e, ẽ + e0 I] of paper 003, Eq. 40: ξ' = 2 E δe, with A = E Gᵀ."""
-    e0, e1, e2, e3 = e
-    return np.array([[-e1, e0, -e3, e2], [-e2, e3, e0, -e1], [-e3, -e2, e1, e0]])
 
 
 def size(mechanism: Mechanism) -> float:

@@ -60,7 +60,7 @@ def joint_force(joint: Joint, q: Any, v: Any) -> JointForce:
         level = entry(joint.friction, k)
         if not isinstance(level, float) or level != 0.0:
             loss += level * ca.tanh(speed / joint.friction_speed)
-        if kind.nq == kind.nv:
+        if kind.plain:
             stretch = q[k] - entry(joint.rest, k)
             stiffness = entry(joint.stiffness, k)
             tau[k] -= stiffness * stretch

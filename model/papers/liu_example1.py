@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..cartesian import euler
 from ..cartesian.constraints import exact, virtual_rotation
 from ..cartesian.newton import newton
+from ..joints import euler
 from . import Progress, Study, Verdict
 from .liu import example
 

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cartesian import euler
 from ..cartesian.constraints import exact, virtual_rotation
 from ..cartesian.newton import newton
 from ..errors import CutjointError
+from ..joints import euler
 from . import Progress, Study, Verdict
 from .liu import example
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..cartesian import euler
 from ..cartesian.laws import ramp
 from ..cartesian.lock import ROWS, TABLE1, Lock, Marker, masks
+from ..joints import euler
 from ..joints.types import LOCK_ROWS
 from . import Progress, Study, Verdict
 

@@ -17,8 +17,8 @@ import numpy as np
 from ..describe.drawing import matrix_orientation
 from ..describe.mechanism import Body, Frame, Joint, Mechanism
 from ..design.derivatives import End, Partials, matrix, revolute_spherical, tilde, translational_distance
-from ..design.dimensions import semi_rotation
 from ..design.propagate import propagate
+from ..joints.euler import world_matrix
 from ..show.picture_change import change_figure
 from ..show.table import table
 from . import Progress, Study, Verdict
@@ -97,7 +97,7 @@ def constraints(u: Unknowns, exact: bool) -> tuple[np.ndarray, np.ndarray]:
     rod = translational_distance(*ends[1], u.lengths[1], u.rack)
     Phi = np.concatenate([arm.value, rod.value, [u.p @ u.p - 1]])
     J = np.zeros((4, 23))
-    H = C @ (2 * semi_rotation(u.p))
+    H = C @ (2 * world_matrix(u.p))
     B = np.vstack([tilde(u.mount) @ H, H])
     for part, (i, j), rows in ((arm, ends[0], slice(0, 2)), (rod, ends[1], slice(2, 3))):
         by_state = part.state(i, j)[1]
@@ -121,8 +121,8 @@ def _growth(part: Partials, j: End, u: Unknowns) -> np.ndarray:
     carried = j.A[:, 2] * u.slide + j.arm
     turned = j.A / (u.p @ u.p)
     full = turned[:, 2] * u.slide + turned @ j.s
-    exact_turn = -tilde(full) @ np.array(C_ST) @ (2 * semi_rotation(u.p))
-    used = -tilde(carried) @ np.array(C_ST) @ (2 * semi_rotation(u.p))
+    exact_turn = -tilde(full) @ np.array(C_ST) @ (2 * world_matrix(u.p))
+    used = -tilde(carried) @ np.array(C_ST) @ (2 * world_matrix(u.p))
     return part.rj @ (exact_turn - used + np.outer(2 * full, u.p))
 
 

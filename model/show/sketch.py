@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..describe.mechanism import Frame, Mechanism, Strut
+from ..joints.euler import rotation
 from ..joints.types import TYPES
+from .shapes import points
 
 Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and origin (3,) of a body in the world
 AZIMUTH, ELEVATION = radians(-75), radians(22)  # of the viewer, for spatial mechanisms
@@ -35,15 +37,7 @@ class View(NamedTuple):
 
 def joint_frame(joint_side: Frame, pose: Pose) -> Pose:
     """The frame of a joint on one of its bodies, in world axes."""
-    w, x, y, z = (float(e) for e in joint_side.orientation)
-    turn = np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-    return pose[0] @ turn, at(pose, joint_side.position)
+    return pose[0] @ rotation(joint_side.orientation), at(pose, joint_side.position)
 
 
 def strut_ends(strut: Strut, poses: Mapping[str, Pose]) -> tuple[np.ndarray, np.ndarray]:
@@ -52,16 +46,8 @@ def strut_ends(strut: Strut, poses: Mapping[str, Pose]) -> tuple[np.ndarray, np.
 
 def body_points(mechanism: Mechanism, poses: Mapping[str, Pose]) -> dict[str, np.ndarray]:
     """For each body the distinct world points where joints and struts hold it, shape (n, 3)."""
-    found: dict[str, list[np.ndarray]] = {name: [] for name in poses}
-    for joint in mechanism.joints:
-        if TYPES[joint.type].locks:
-            found[joint.parent].append(joint_frame(joint.on_parent, poses[joint.parent])[1])
-            found[joint.child].append(joint_frame(joint.on_child, poses[joint.child])[1])
-    for strut in mechanism.struts:
-        end1, end2 = strut_ends(strut, poses)
-        found[strut.body1].append(end1)
-        found[strut.body2].append(end2)
-    return {name: _distinct(points) for name, points in found.items()}
+    held = points(mechanism)
+    return {name: _distinct([at(pose, p) for p in held[name]]) for name, pose in poses.items()}
 
 
 def choose_view(mechanism: Mechanism, poses: Mapping[str, Pose], points: Mapping[str, np.ndarray]) -> View:

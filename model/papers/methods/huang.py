@@ -31,18 +31,14 @@ from ...equations.kinematics import motion
 from ...equations.loops import End, loops
 from ...equations.terms import Equations, dense
 from ...errors import SimulationError
+from ...joints.euler import tilde
 from ...joints.moves import Ball, Move, Pz, Rz
 from ...joints.rigid_motion import vector
 from ...joints.types import TYPES
 from ...state import LiveState
 
 # The moves of the joints it knows, and which of their reactions (force 0, moment 3) is released along z.
-RELEASED: dict[tuple[Move, ...] | None, tuple[int, ...]] = {
-    (Ball(),): (),
-    (Rz,): (3,),
-    (Rz, Pz): (0, 3),
-    (Pz,): (0,),
-}
+RELEASED = {(Ball(),): (), (Rz,): (3,), (Rz, Pz): (0, 3), (Pz,): (0,)}
 SINGULAR = 1e-13  # relative size of what counts as zero in the linear system
 SEARCHES = 2  # for the joint coordinates that fit the bodies' poses
 
@@ -78,7 +74,7 @@ class Moving:
         """A vector fixed to the body at t + Δt, and its derivative by Q (Eqs. 18, 19)."""
         speed = _cross(self.state.w, x)
         second = _cross(self.alpha, x) + _cross(self.state.w, speed)
-        return x + speed * h + 0.5 * second * h**2, -0.5 * h**2 * (_tilde(x) @ self.W)
+        return x + speed * h + 0.5 * second * h**2, -0.5 * h**2 * (tilde(x) @ self.W)
 
     def point(self, x: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
         """A point fixed to the body at t + Δt, and its derivative by Q (Eqs. 12 to 14)."""
@@ -193,7 +189,7 @@ class Taylor:
             for value, slope in _joint_rows(TYPES[joint.type].moves or (), i, j, end, h):
                 rows.append(slope / (0.5 * h**2))
                 right.append(-value / (0.5 * h**2))
-            for offset in RELEASED[TYPES[joint.type].moves]:
+            for offset in RELEASED[TYPES[joint.type].moves or ()]:
                 row = np.zeros(size)
                 row[at + offset : at + offset + 3] = end[9:12] / self.mass.mean()
                 released.append(len(rows))
@@ -225,7 +221,7 @@ class Taylor:
                 continue
             body = bodies[self.index[name]]
             body.L[:, at : at + 3] += sign * np.eye(3) / self.mass[self.index[name]]
-            body.W[:, at : at + 3] += sign * body.inverse @ _tilde(r - body.state.r)
+            body.W[:, at : at + 3] += sign * body.inverse @ tilde(r - body.state.r)
             if _has_moment(joint):
                 body.W[:, at + 3 : at + 6] += sign * body.inverse
 
@@ -268,11 +264,11 @@ def _joint_rows(moves: tuple[Move, ...], i: Moving, j: Moving, end: np.ndarray, 
         return rows
     (zi, dzi), (zj, dzj) = i.vector(Ri[:, 2], h), j.vector(Rj[:, 2], h)
     across = Ri[:, :2].T  # two of the three rows of a cross product with the axis
-    parallel = across @ _cross(zi, zj), across @ (_tilde(zi) @ dzj - _tilde(zj) @ dzi)
+    parallel = across @ _cross(zi, zj), across @ (tilde(zi) @ dzj - tilde(zj) @ dzi)
     rows += list(zip(*parallel, strict=True))
     if Pz not in moves:
         return rows
-    along = across @ _cross(zi, d), across @ (_tilde(zi) @ dd - _tilde(d) @ dzi)
+    along = across @ _cross(zi, d), across @ (tilde(zi) @ dd - tilde(d) @ dzi)
     rows += list(zip(*along, strict=True))
     if Rz not in moves:
         (xi, dxi), (yj, dyj) = i.vector(Ri[:, 0], h), j.vector(Rj[:, 1], h)
@@ -288,10 +284,6 @@ def _matrix(six: Any) -> np.ndarray:
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a × b; NumPy's own spends most of its time on shapes."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
-
-
-def _tilde(x: np.ndarray) -> np.ndarray:
-    return np.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]])
 
 
 def _rotation(x: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Euler parameters as plain coordinates: matrices of papers 000 and 001, over arrays.
+"""Euler parameters as plain coordinates: matrices of papers 000, 001 and 003, over arrays.
 
 p = (e0, e) is a column of four numbers of any length; |p| = 1 is a constraint of its own.
 All functions broadcast over leading axes: p (..., 4) and u (..., 3), so that ten thousand
@@ -16,8 +16,8 @@ CONJUGATE = np.diag([1.0, -1.0, -1.0, -1.0])
 
 def tilde(u: Array) -> Array:
     """ũ with ũ w = u × w, (..., 3, 3)."""
-    u = np.asarray(u, float)
-    m = np.zeros((*u.shape[:-1], 3, 3))
+    u = np.asarray(u)
+    m = np.zeros((*u.shape[:-1], 3, 3), np.result_type(u, float))  # complex steps pass
     m[..., 0, 1], m[..., 0, 2], m[..., 1, 2] = -u[..., 2], u[..., 1], -u[..., 0]
     m[..., 1, 0], m[..., 2, 0], m[..., 2, 1] = u[..., 2], -u[..., 1], u[..., 0]
     return m
