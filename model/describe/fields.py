@@ -126,15 +126,17 @@ class Quantity(Field):
 
     # -- size and units ---------------------------------------------------------------------
 
+    def count(self, kind: JointType | None) -> int:
+        """How many numbers it has."""
+        if isinstance(self.size, int) or kind is None or self.size == ONE:
+            return self.size if isinstance(self.size, int) else 1
+        return kind.nq if self.size == COORDINATES else kind.nv
+
     def units(self, kind: JointType | None = None) -> tuple[str, ...]:
         """The unit of each component."""
-        count = 1 if self.size == ONE else self.size
-        if not isinstance(count, int):
-            assert kind is not None
-            count = kind.nq if self.size == COORDINATES else kind.nv
         turn, _, slide = self.unit.partition(" or ")
         if not slide:
-            return (turn,) * count
+            return (turn,) * self.count(kind)
         assert kind is not None
         by_motion = {"rad": turn, "m": slide}
         if self.size == COORDINATES:
@@ -143,7 +145,7 @@ class Quantity(Field):
         if self.size in (PER_FREEDOM, SPEEDS):
             return tuple(motions)
         # A joint that both turns and slides has no common unit for these.
-        return (motions[0] if len(set(motions)) == 1 else "1",) * count
+        return (motions[0] if len(set(motions)) == 1 else "1",) * self.count(kind)
 
     def bounds(self, component: int) -> tuple[float, float]:
         """The lowest and highest value of a component."""
@@ -165,7 +167,7 @@ class Quantity(Field):
         return entries.each(key, units, infinite=self.infinite)
 
     def check(self, value: Any, place: Place, around: Around) -> Any:
-        kind, size = around.kind, len(self.units(around.kind))
+        kind, size = around.kind, self.count(around.kind)
         if self.size == ONE:
             numbers: tuple[float, ...] = (plain_number(value, place, self.infinite),)
         elif isinstance(self.size, int):
@@ -206,7 +208,7 @@ class Quantity(Field):
         """Whether the field of this item can be a parameter: it counts, and there are numbers in it."""
         if not self.parameter or (kind is not None and not self.joints.holds(kind, key)):
             return False
-        return count(getattr(item, key)) > 0 and (not self.needs or given(item, self.needs))
+        return how_many(getattr(item, key)) > 0 and (not self.needs or given(item, self.needs))
 
     def written(self, value: Any) -> Any:
         return list(value) if isinstance(value, tuple) else value
@@ -219,10 +221,10 @@ class Quantity(Field):
 def given(item: Any, key: str) -> bool:
     """Whether a field of an item says anything."""
     value = getattr(item, key)
-    return count(value) > 0 and (isinstance(value, ca.SX) or value != defaults_of(type(item))[key])
+    return how_many(value) > 0 and (isinstance(value, ca.SX) or value != defaults_of(type(item))[key])
 
 
-def count(value: Any) -> int:
+def how_many(value: Any) -> int:
     """How many numbers there are, also if they are symbols."""
     if isinstance(value, ca.SX):
         return int(value.numel())
