@@ -22,11 +22,11 @@ from .describe import parameters
 from .describe.fields import Quantity, fields_of
 from .describe.flaws import Flaw, nearest
 from .describe.mechanism import Mechanism, Motor, Strut
+from .describe.parameters import split
 from .equations.topology import Tree
 from .errors import UnknownName
 from .joints.types import TYPES
 
-_COMPONENT = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
 # First words of names that an FMU has besides those in this table; `time` is FMI's own.
 _OF_FMUS = {"time", "der", "motor", "strut", "parameter", "start", "state", "linear"}
 
@@ -89,33 +89,34 @@ class Table:
 
     def find(self, name: str) -> Variable:
         """A variable, or a component of one, by its exact name."""
-        stem, k = split(name)
-        if k is None:
-            return self.whole(name)
-        found = self.named.get(stem)
-        if found is None or not (found.size > 1 and 1 <= k <= found.size):
+        whole, k = split(name)
+        found = self.named.get(whole)
+        if found is None or not (k is None or 1 <= k <= found.size > 1):
             raise UnknownName(self.unknown(name))
-        return found.component(k)
+        return found if k is None else found.component(k)
+
+    def _fitting(self, name: str) -> list[Variable]:
+        """What a name, or a pattern, stands for."""
+        whole, k = split(name)
+        if not re.search(r"[*?\[]", whole):
+            return [self.find(name)]
+        fit = [v for v in self if fnmatchcase(v.name, whole) and (k is None or 1 <= k <= v.size > 1)]
+        if not fit:
+            raise UnknownName(self.unknown(name))
+        return fit if k is None else [v.component(k) for v in fit]
 
     def choose(self, names: Iterable[str], traced: bool = False) -> tuple[Variable, ...]:
         """Variables and components by names and patterns, each once, in the order given.
 
-        With `traced`, only such that have derivatives: others are refused, and passed over by patterns.
+        With `traced`, only such that have derivatives: patterns pass over others, names are refused.
         """
         found: dict[str, Variable] = {}
         for name in [names] if isinstance(names, str) else names:
-            whole, k = split(name)
-            if re.search(r"[*?\[]", whole):
-                fit = [v for v in self if fnmatchcase(v.name, whole) and (v.differentiable or not traced)]
-                fit = fit if k is None else [v.component(k) for v in fit if v.size > 1 and 1 <= k <= v.size]
-                if not fit:
-                    raise UnknownName(self.unknown(name))
-            else:
-                fit = [self.find(name)]
-                if traced and not fit[0].differentiable:
-                    raise UnknownName(
-                        f"{self.what} '{name}' is found by iteration and has no derivatives; leave it out"
-                    )
+            fit = [v for v in self._fitting(name) if v.differentiable or not traced]
+            if not fit:
+                raise UnknownName(
+                    f"{self.what} '{name}' is found by iteration and has no derivatives; leave it out"
+                )
             found |= {v.name: v for v in fit}
         return tuple(v for name, v in found.items() if name in self.named or split(name)[0] not in found)
 
@@ -166,12 +167,6 @@ class Variables:
     def layout(self) -> dict[str, int]:
         """Names and sizes of what `equations/outputs.py` computes, in order."""
         return {v.name: v.size for v in self.outputs if v.differentiable and not v.own}
-
-
-def split(name: str) -> tuple[str, int | None]:
-    """A name and the component it ends in, if it does: `joint.ball.position[2]` and 2."""
-    found = _COMPONENT.fullmatch(name)
-    return (found[1], int(found[2])) if found else (name, None)
 
 
 def positions(names: Sequence[str], wanted: str, what: str) -> list[int]:

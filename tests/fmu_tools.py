@@ -127,13 +127,7 @@ def names(fmu: Any, causality: str) -> list[str]:
 
 def values_by_name(simulation: Simulation, wanted: list[str]) -> np.ndarray:
     """The engine's outputs under an FMU's names, elements one after another."""
-    found = simulation.outputs()
-    parts = []
-    for name in wanted:
-        stem, _, index = name.rstrip("]").partition("[")
-        value = np.atleast_1d(found[stem])
-        parts.append(value[[int(index) - 1]] if index else value)
-    return np.concatenate(parts)
+    return simulation.read(simulation.variables().outputs.rows(wanted))
 
 
 def some_inputs(name: str) -> list[float]:

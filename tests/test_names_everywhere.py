@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -110,9 +111,9 @@ def test_in_linear_models(name: str, capsys: pytest.CaptureFixture[str]) -> None
     assert simulation.linearize().outputs[: len(own)] == own
     assert main(["linearize", described(name), "--json", "--output", *sloped]) == 0
     assert json.loads(capsys.readouterr().out)["outputs"] == rows
-    for output in UNSLOPED & {*found}:
+    for output in (UNSLOPED & {*found}) | {"singularity.?*"}:
         sentence = f"output '{output}' is found by iteration and has no derivatives; leave it out"
-        with pytest.raises(SimulationError, match=sentence):
+        with pytest.raises(SimulationError, match=re.escape(sentence)):
             simulation.linearize(outputs=[output])
         assert main(["linearize", described(name), "--output", output]) == 2
         assert capsys.readouterr().err == f"cutjoint: --output: {sentence}\n"

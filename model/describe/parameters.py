@@ -22,7 +22,7 @@ from .flaws import Flaw, Place, nearest, plain_number, plain_vector
 from .mechanism import Mechanism
 from .units import kind
 
-_PATH = re.compile(r"([\w.]+?)(?:\[(\d+)\])?", re.ASCII)
+_COMPONENT = re.compile(r"(.+)\[(\d{1,9})\]", re.ASCII | re.DOTALL)
 
 
 def _has_numbers(described: type) -> bool:
@@ -68,6 +68,12 @@ class Parameter(NamedTuple):
     at: Location
 
 
+def split(name: str) -> tuple[str, int | None]:
+    """A name and the component it ends in, if it does: `body.arm.com[2]` is `body.arm.com` and 2."""
+    found = _COMPONENT.fullmatch(name)
+    return (found[1], int(found[2])) if found else (name, None)
+
+
 # -- paths --------------------------------------------------------------------------------------
 
 
@@ -91,8 +97,7 @@ def _paths(stem: str, item: Any, joint: JointType | None) -> Iterator[Location]:
 
 def locate(mechanism: Mechanism, path: str, place: Place = ()) -> Location:
     """Where a path leads, or a `Flaw` at `place` that says where it stops."""
-    found = _PATH.fullmatch(path)
-    whole, index = found.groups() if found else (path, None)
+    whole, index = split(path)
     holder, joint = _holder(mechanism, whole)
     key = whole.rpartition(".")[2]
     field = fields_of(type(holder)).get(key) if holder else None
@@ -101,11 +106,10 @@ def locate(mechanism: Mechanism, path: str, place: Place = ()) -> Location:
     units, one = field.units(joint), field.size == ONE
     if index is None:
         return Location(whole, field, tuple(range(len(units))), units, one)
-    k = int(index) - 1
-    if one or not 0 <= k < len(units):
+    if one or not 1 <= index <= len(units):
         has = "is one number" if one else f"has the components 1 to {len(units)}"
         raise Flaw(place, f"the path '{path}' leads to no number; '{whole}' {has}")
-    return Location(whole, field, (k,), units[k : k + 1], True)
+    return Location(whole, field, (index - 1,), units[index - 1 : index], True)
 
 
 def _holder(mechanism: Mechanism, whole: str) -> tuple[Any, JointType | None]:

@@ -25,7 +25,7 @@ from ..equations.topology import start_coordinates
 from ..errors import CutjointError
 from ..joints.euler import world_matrix
 from ..joints.types import TYPES
-from ..variables import Table, Variable, split
+from ..variables import Table, Variable
 
 GROUPS = {
     "q": "all joint coordinates",
@@ -155,7 +155,7 @@ class Design:
         changed, settled = self.mechanism, set[int]()
         for name, value in change.items():
             path = self.path(name)
-            whole = split(path)[0]
+            whole = parameters.split(path)[0]
             if self.table.find(whole).kind == "coordinate":
                 raise CutjointError(
                     f"'{name}' can't be set, only dimensions can; lock it, or give it a start"
@@ -175,7 +175,7 @@ class Design:
 
     def path(self, name: str) -> str:
         """The path behind a name: `s21`, `joint.s21` or `joint.ball.on_child.position` alike."""
-        whole, k = split(name)
+        whole, k = parameters.split(name)
         for alias in (whole, whole.removeprefix("joint.")):
             if alias in self.mechanism.parameters:
                 return self.mechanism.parameters[alias] + ("" if k is None else f"[{k}]")

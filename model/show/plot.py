@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from ..describe.parameters import split
 from ..files import picture_format, write_atomically
 
 MOST_LINES = 12  # of one panel that still get a legend
@@ -58,7 +58,7 @@ def group(names: Sequence[str], units: Mapping[str, str]) -> dict[tuple[str, str
     """Names by (kind, unit): `joint.hinge1.position` and `joint.hinge2.position` go together."""
     panels: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        parts = re.sub(r"\[[\d,]+\]$", "", name).split(".")
+        parts = split(name)[0].split(".")
         kind = f"{parts[0]} {parts[-1]}" if len(parts) > 1 else parts[0]
         panels.setdefault((kind, units.get(name, "")), []).append(name)
     return panels
@@ -80,8 +80,8 @@ def _panel(axes: Any, time: np.ndarray, lines: Mapping[str, np.ndarray], kind: s
 
 def _label(name: str) -> str:
     """What tells the lines of a panel apart: the middle of the name, and the component."""
-    parts = name.split(".")
-    index = re.search(r"\[(\d+)\]$", name)
-    in_space = parts[0] in ("body", "reaction") and not parts[-1].startswith("orientation")
-    component = f" {'xyz'[int(index[1]) - 1] if in_space else index[1]}" if index else ""
-    return (".".join(parts[1:-1]) or name.split("[")[0]) + component
+    whole, k = split(name)
+    parts = whole.split(".")
+    in_space = parts[0] in ("body", "reaction") and parts[-1] != "orientation"
+    component = "" if k is None else f" {'xyz'[k - 1] if in_space else k}"
+    return (".".join(parts[1:-1]) or whole) + component

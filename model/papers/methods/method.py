@@ -9,11 +9,11 @@ import casadi as ca
 import numpy as np
 
 from ...compile.kernel import Kernel
+from ...describe.parameters import split
 from ...errors import SimulationError
 from ...joints.types import TYPES
 from ...manifold.step import NODES, WEIGHTS
 from ...state import LiveState
-from ...variables import split
 from . import accelerations, charts, stabilization, traced
 
 # Sub-steps near a singularity: most of them, and the condition of G at which a second one is taken.
