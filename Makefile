@@ -18,10 +18,11 @@ ifdef AMENT_PREFIX_PATH
 unexport LD_LIBRARY_PATH AMENT_PREFIX_PATH
 endif
 
-.PHONY: help demo test lint docs-tables bench memcheck clean
+.PHONY: help demo test study lint docs-tables bench memcheck clean
 help:
 	@echo "make demo    simulate, linearize and export a platform, run it as FMU and ROS node; see demo/index.html"
 	@echo "make test    run all tests"
+	@echo "make study   run what takes too long for every day, and print its tables"
 	@echo "make bench   measure speed beside other engines; fails if a target is missed"
 	@echo "make memcheck  run a native FMU under AddressSanitizer and valgrind"
 	@echo "make lint    check style and types only"
@@ -34,6 +35,9 @@ demo: $(VENV)/demo.stamp
 test: $(VENV)/test.stamp
 	@echo "== running the tests (a few minutes; 'make test PYTEST_OPTIONS=-x' stops at the first failure)"
 	@$(BIN)/python -m pytest -n 2 -q $(PYTEST_OPTIONS)
+
+study: $(VENV)/test.stamp
+	@$(BIN)/python -m pytest -q -s -m slow $(PYTEST_OPTIONS)
 
 lint: $(VENV)/test.stamp
 	@$(BIN)/python -m pytest -q tests/test_style.py

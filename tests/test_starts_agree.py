@@ -1,0 +1,69 @@
+"""From the same held start Python, the native FMU and the pythonfmu FMU end on the same pose, or all refuse.
+
+`make study` asks many more random mechanisms; both print a table with `pytest -s`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count, islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cutjoint.model import Mechanism, Simulation, list_examples, load
+from cutjoint.model.compile.kernel import find_compiler
+from random_mechanisms import random_loop
+from starts import HEADER, Python, compare, held_starts, pose, runtimes
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="a native FMU needs a C compiler")
+EXAMPLES = sorted(list_examples())
+
+
+def random_closed() -> Iterable[Mechanism]:
+    """Random mechanisms with loops that can move."""
+    every = (random_loop(seed, 3, forces=False) for seed in count())
+    return (m for m in every if Simulation(m, compile=False).topology().mobility)
+
+
+def agree(mechanisms: Iterable[Mechanism], starts: int, few: int, folder: Path) -> None:
+    """At most one start in a thousand differs, and only where Python itself has a border there."""
+    print("\n" + HEADER)
+    rows = []
+    for k, mechanism in enumerate(mechanisms):
+        ours = Python(mechanism)
+        with runtimes(mechanism, folder) as others:
+            rows.append(compare(ours, others, held_starts(ours, starts, seed=k), few))
+        print(rows[-1].row(), flush=True)
+    different = [line for row in rows for line in row.different]
+    asked, borders = sum(row.asked for row in rows), sum(row.borders for row in rows)
+    print(f"{len(different)} of {asked} differ, {borders} of them on a border", *different, sep="\n  ")
+    assert sum(row.starts - row.refused for row in rows) > 0.3 * sum(row.starts for row in rows)
+    assert len(different) == borders <= asked / 1000, "\n".join(different)
+
+
+def test_every_example(tmp_path: Path) -> None:
+    agree(map(load, EXAMPLES), starts=100, few=3, folder=tmp_path)
+
+
+def test_random_closed_mechanisms(tmp_path: Path) -> None:
+    agree(islice(random_closed(), 20), starts=10, few=1, folder=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_every_example_through_pythonfmu(tmp_path: Path) -> None:
+    agree(map(load, EXAMPLES), starts=100, few=100, folder=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_many_random_closed_mechanisms(tmp_path: Path) -> None:
+    agree(islice(random_closed(), 200), starts=20, few=5, folder=tmp_path)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_start_given_to_the_constructor_is_one_given_to_assemble(name: str) -> None:
+    ours = Python(load(name))
+    held = next(h for h in held_starts(ours, 10, seed=5) if ours.pose(h) is not None)
+    assert np.array_equal(ours.pose(held), pose(Simulation(name, start=held, compile=False)))
