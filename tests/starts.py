@@ -18,8 +18,9 @@ from cutjoint.fmu.export import contents, write_zip
 from cutjoint.fmu.plan import plan
 from cutjoint.fmu.python_runtime import write as write_python
 from cutjoint.model import CutjointError, Mechanism, Simulation
+from cutjoint.model.engine import Engine
+from cutjoint.model.equations.topology import start_coordinates
 from cutjoint.model.joints.types import TYPES
-from cutjoint.model.manifold.start_pose import start_coordinates
 from fmpy.fmi1 import FMICallException
 from fmu_tools import get, initialize, instance
 from scipy.spatial.transform import Rotation
@@ -37,14 +38,14 @@ OUTPUTS = ("body.*.position", "body.*.orientation")
 class Python:
     """`Simulation(mechanism, start=held)`, assembled again and again by one engine."""
 
-    def __init__(self, mechanism: Mechanism):
-        self.simulation = Simulation(mechanism, compile=False)
+    def __init__(self, engine: Engine):
+        self.simulation = Simulation(engine)
         tree = self.simulation.tree
         self.start = replace(self.simulation.state, q=start_coordinates(self.simulation.mechanism, tree))
         self.assembled = self.simulation.state.q
 
     def pose(self, held: Held) -> Pose:
-        self.simulation.state = self.start
+        self.simulation.put(self.start)
         try:
             self.simulation.assemble(held)
         except CutjointError:
@@ -99,38 +100,44 @@ def matrices(shown: np.ndarray) -> np.ndarray:
 
 @contextmanager
 def runtimes(mechanism: Mechanism, folder: Path) -> Iterator[dict[str, Any]]:
-    """All three, ready to be asked for poses."""
+    """All three, ready to be asked for poses; Python's comes first."""
     laid_out = plan(mechanism, outputs=OUTPUTS)
-    native, python = folder / f"{mechanism.name}.fmu", folder / f"{mechanism.name}-python.fmu"
+    native, slave = folder / f"{mechanism.name}.fmu", folder / f"{mechanism.name}-python.fmu"
     write_zip(native, contents(laid_out, 2, check_platforms(()), 0, False))
-    write_python(laid_out, python, picture=False)
+    write_python(laid_out, slave, picture=False)
     said: list[Any] = []  # refusals are expected and not to be printed
-    with instance(native, log=said) as a, instance(python, log=said) as b:
+    with instance(native, log=said) as a, instance(slave, log=said) as b:
         bodies = [body.name for body in mechanism.bodies]
-        yield {"native": Fmu(a, bodies), "pythonfmu": Fmu(b, bodies)}
+        yield {
+            "Python": Python(laid_out.simulation.engine),
+            "native": Fmu(a, bodies),
+            "pythonfmu": Fmu(b, bodies),
+        }
 
 
 def held_starts(ours: Python, count: int, seed: int) -> list[Held]:
     """Joints of at most as many speeds as the mobility, every fifth time of more, held off the start.
 
-    Every third start holds joints where they are in a pose that an earlier one reached.
+    Every third start holds joints where they are in a pose that an earlier one reached. (Not in the
+    start pose itself: an FMU holds what differs from its default.)
     """
     random = np.random.default_rng(seed)
     tree, mechanism = ours.simulation.tree, ours.simulation.mechanism
     speeds = {name: where.stop - where.start for name, where in tree.v.items() if where.stop > where.start}
     mobility = ours.simulation.topology().mobility
-    reached = [ours.assembled]
+    reached: list[np.ndarray] = []
     result = []
     for k in range(count):
         over = k % 5 == 4
         wanted = mobility + 1 if over else int(random.integers(1, max(mobility, 1) + 1))
-        q = reached[random.integers(len(reached))]
+        known = k % 3 == 2 and bool(reached)
+        q = reached[random.integers(len(reached))] if known else ours.assembled
         held: Held = {}
         for name in map(str, random.permutation(list(speeds))):
             if sum(speeds[n] for n in held) + (0 if over else speeds[name] - 1) < wanted:
                 units = TYPES[mechanism.joint(name).type].position_units
                 there = q[tree.q[name]]
-                held[name] = there if k % 3 == 2 else elsewhere(there, units, random, (NEAR, FAR)[k % 2])
+                held[name] = there if known else elsewhere(there, units, random, (NEAR, FAR)[k % 2])
         if ours.pose(held) is not None:
             reached.append(ours.simulation.state.q)
         result.append(held)
@@ -180,14 +187,15 @@ HEADER = f"{'':16}" + "".join(
 )
 
 
-def compare(ours: Python, others: dict[str, Any], starts: list[Held], few: int) -> Count:
-    """Every start through Python and the native FMU, the first few through pythonfmu, which takes longer."""
+def compare(ways: dict[str, Any], starts: list[Held]) -> Count:
+    """Every start through all runtimes."""
+    ours = ways["Python"]
     count = Count(ours.simulation.mechanism.name, len(starts))
-    for k, held in enumerate(starts):
+    for held in starts:
         wanted = ours.pose(held)
         count.refused += wanted is None
-        for runtime, other in others.items():
-            if runtime == "pythonfmu" and k >= few:
+        for runtime, other in ways.items():
+            if other is ours:
                 continue
             count.asked += 1
             gap = apart(wanted, other.pose(held))
