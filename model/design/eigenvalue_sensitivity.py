@@ -15,12 +15,13 @@ import casadi as ca
 import numpy as np
 from scipy.linalg import eig
 
-from ..equations.terms import Equations, dynamics
+from ..equations.terms import dynamics
 from ..errors import SimulationError
+from ..linear.directional import Directional
 from ..linear.exact import linear
-from ..run.independent import selected
+from ..linear.linearize import chart_kernel
 from ..simulation import Simulation
-from .sensitivity import Tracer, as_list
+from .sensitivity import Marked
 
 AT_REST = 1e-6  # rad/s² or m/s²: accelerations that still count as an equilibrium
 REPEATED = 1e-6  # wᴴx of unit vectors: below it an eigenvalue is not simple and has no derivative
@@ -47,28 +48,26 @@ def eigenvalue_sensitivities(
     follow : let the state move with the equilibrium it is at, so that the mechanism stays at rest;
         otherwise the independent coordinates and speeds are held.
     """
-    tracer = Tracer(simulation, [], as_list(parameters))
-    state, u = simulation.state, simulation.state.u
-    held = selected(simulation.engine, state, independent)
-    dq, dv = tracer.tangent(state.q, state.v, held)
-    dp = np.eye(tracer.p.size)
-    R = np.eye(tracer.eq.tree.nv)[held]
-    value, along = _traced(tracer.eq, R)
-    at = (state.q, state.v, u, tracer.p)
-    A, acceleration = (np.array(x) for x in value(*at))
+    design = Marked(simulation, parameters, independent)
+    eq, R, at = design.engine.equations, design.R, design.at
+    arguments = [eq.q, eq.v, eq.u, eq.p]
+    A_traced = linear(eq, ca.sparsify(ca.SX(ca.DM(R))))(*arguments)[0]
+    f = ca.Function("linear", arguments, [A_traced, R @ dynamics(eq)(*arguments)[0]])
+    along, seeds = Directional(f, len(design.columns)), [design.dq, design.dv, None, design.dp]
+    (A, acceleration), (dA, slope) = along(at, seeds)
     if follow:
-        if np.abs(acceleration).max(initial=0) > AT_REST or np.abs(state.v).max(initial=0) > AT_REST:
+        if np.abs(acceleration).max(initial=0) > AT_REST or np.abs(at[1]).max(initial=0) > AT_REST:
             raise SimulationError(
                 f"'{simulation.mechanism.name}' is not at rest here; bring it to an equilibrium "
                 "first, or hold the independent coordinates"
             )
-        slope = np.array(along(*at, dq, dv, dp)[1])
-        n = len(held)
-        dq = dq + tracer.motions(state.q, held, -np.linalg.solve(A[n:, :n], slope))
-    dA = np.array(along(*at, dq, dv, dp)[0])
+        n = len(R)
+        K = chart_kernel(design.engine, "tangent_basis", R)(*at)[0][: eq.tree.nv, :n]
+        seeds[0] = design.dq - design.N @ K @ np.linalg.solve(A[n:, :n], slope)
+        dA = along(at, seeds)[1][0]
     values, left, right = eig(A, left=True, right=True)
     order = np.lexsort((values.imag, -values.real.round(12)))
-    matrix = np.zeros((len(values), tracer.p.size), complex)
+    matrix = np.zeros((len(values), dA.shape[1]), complex)
     for row, k in enumerate(order):
         w, x = left[:, k], right[:, k]
         overlap = w.conj() @ x
@@ -77,23 +76,5 @@ def eigenvalue_sensitivities(
                 f"the eigenvalue {values[k]:.4g} of '{simulation.mechanism.name}' is repeated; "
                 "it has no derivative"
             )
-        for j in range(tracer.p.size):
-            matrix[row, j] = w.conj() @ dA[:, j].reshape(A.shape, order="F") @ x / overlap
-    return EigenvalueSensitivity(values[order], tracer.columns, tracer.names(held), matrix)
-
-
-def _traced(eq: Equations, R: np.ndarray) -> tuple[ca.Function, ca.Function]:
-    """(q, v, u, p) → (A, R v̇), and both along directions: (q, v, u, p, dq, dv, dp) → (dA, R dv̇)."""
-    at = [eq.q, eq.v, eq.u, eq.p]
-    A = linear(eq, ca.sparsify(ca.SX(ca.DM(R))))(*at)[0]
-    acceleration = ca.SX(ca.DM(R)) @ dynamics(eq)(*at)[0]
-    count = eq.p.numel()
-    seeds = [
-        ca.SX.sym("dq", eq.tree.nq, count),
-        ca.SX.sym("dv", eq.tree.nv, count),
-        ca.SX.sym("dp", count, count),
-    ]
-    x, dx = ca.vertcat(eq.q, eq.v, eq.p), ca.vertcat(*seeds)
-    out = [ca.densify(ca.jtimes(y, x, dx)) for y in (ca.vec(A), acceleration)]
-    value = ca.Function("value", at, [ca.densify(A), ca.densify(acceleration)])
-    return value, ca.Function("along", [*at, *seeds], out)
+        matrix[row] = np.kron(x, w.conj()) @ dA / overlap  # wᴴ dA x, dA column by column
+    return EigenvalueSensitivity(values[order], design.columns, design.held, matrix)

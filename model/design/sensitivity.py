@@ -1,11 +1,9 @@
 """How much any output changes with any number of the description, exactly.
 
 A parameter moves the dependent coordinates as well: they stay on the loops while the independent
-ones are held. At a state (q, v), with G split into independent and dependent columns,
+ones are held (`linear/exact.parameter_slopes`), and so
 
-    G_d δθ_d = −∂g/∂p,        δθ_i = 0   (coordinates move by N(q) δθ)
-    G_d δv_d = −d(G v)/dp,    δv_i = 0   (total derivative at constant v)
-    dy/dp = ∂y/∂p + ∂y/∂q N δθ + ∂y/∂v δv
+    dy/dp = ∂y/∂p + ∂y/∂q N δθ/δp + ∂y/∂v δv/δp
 
 all by automatic differentiation of the traced equations. Along a motion the derivative of every
 step is carried along, from the same initial condition: independent coordinates and speeds held.
@@ -15,23 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from ..describe import parameters
-from ..describe.check import check
-from ..describe.mechanism import Mechanism
-from ..equations.kinematics import motion, position_rates
-from ..equations.loops import jacobian, loops, residual
-from ..equations.outputs import outputs
-from ..equations.terms import Equations, equations
+from ..describe import parameters as numbers
+from ..engine import Engine
+from ..equations.terms import closure
 from ..errors import SimulationError
+from ..linear.directional import Directional
+from ..linear.exact import tangent_map
+from ..linear.linearize import chart_kernel
 from ..manifold.step import runge_kutta
 from ..run.independent import selected
 from ..simulation import Simulation
-from ..variables import positions, variables
+from ..variables import positions
 
 FOLLOWS = 1e-7  # part of a parameter's effect on the loops that may be left unexplained
 
@@ -84,12 +80,10 @@ def sensitivities(
     independent : joints (`motor1`, `planar[2]`) whose coordinates and speeds are held; the
         motors' where they are a choice, a well-conditioned one otherwise.
     """
-    tracer = Tracer(simulation, as_list(outputs), as_list(parameters))
-    state, u = simulation.state, simulation.state.u
-    held = selected(simulation.engine, state, independent)
-    dq, dv = tracer.tangent(state.q, state.v, held)
-    matrix = np.array(tracer.directional(state.q, state.v, u, tracer.p, dq, dv, np.eye(tracer.p.size)))
-    return Sensitivity(tracer.rows, tracer.columns, tracer.names(held), matrix)
+    design = Marked(simulation, parameters, independent)
+    names, read = design.outputs(outputs)
+    _, (matrix,) = read(design.at, [design.dq, design.dv, None, design.dp])
+    return Sensitivity(names, design.columns, design.held, matrix)
 
 
 def motion_sensitivities(
@@ -107,129 +101,81 @@ def motion_sensitivities(
     """
     if not (duration >= 0 and step > 0 and np.isfinite(duration / step) and every >= 1):
         raise SimulationError(f"can't follow a motion of {duration:g} s in steps of {step:g} s")
-    tracer = Tracer(simulation, as_list(outputs), as_list(parameters))
-    state, u = simulation.state, simulation.state.u
-    held = selected(simulation.engine, state, independent)
-    q, v, work = state.q, state.v, np.array([state.work])
-    dq, dv = tracer.tangent(q, v, held)
-    dwork, eye = np.zeros((1, tracer.p.size)), np.eye(tracer.p.size)
-    advance = runge_kutta(tracer.eq, substeps=1)
-    slope = advance.forward(tracer.p.size)
-    still = [np.zeros((u.size, tracer.p.size)), eye, np.zeros((1, tracer.p.size))]
+    design = Marked(simulation, parameters, independent)
+    names, read = design.outputs(outputs)
+    (q, v, u, p), work, begin = design.at, np.array([simulation.work]), simulation.time
+    dq, dv, dp, dwork = design.dq, design.dv, design.dp, np.zeros((1, p.size))
+    advance = Directional(runge_kutta(design.engine.equations, substeps=1), p.size)
     times, values, matrices = [], [], []
     count = round(duration / step)
     for k in range(count + 1):
         if k % every == 0:
-            times.append(state.time + k * step)
-            values.append(np.array(tracer.read(q, v, u, tracer.p)).ravel())
-            matrices.append(np.array(tracer.directional(q, v, u, tracer.p, dq, dv, eye)))
-        if k == count:
-            break
-        inputs = (q, v, work, u, tracer.p, step)
-        new = advance(*inputs)
-        dq, dv, dwork = (np.array(x) for x in slope(*inputs, *new, dq, dv, dwork, *still))
-        q, v, work = (np.array(x).ravel() for x in new)
+            times.append(begin + k * step)
+            (y,), (slope,) = read((q, v, u, p), [dq, dv, None, dp])
+            values.append(y.ravel())
+            matrices.append(slope)
+        if k < count:
+            seeds = [dq, dv, dwork, None, dp, None]
+            (q, v, work), (dq, dv, dwork) = advance((q, v, work, u, p, step), seeds)
     if not np.isfinite(matrices[-1]).all():
         raise SimulationError(
             f"the motion of '{simulation.mechanism.name}' became infinite; take a smaller step"
         )
-    names = tracer.names(held)
     return MotionSensitivity(
-        tracer.rows, tracer.columns, names, np.array(times), np.array(values), np.array(matrices)
+        names, design.columns, design.held, np.array(times), np.array(values), np.array(matrices)
     )
 
 
-class Tracer:
-    """The wanted outputs and parameters of a mechanism as traced functions."""
+class Marked:
+    """A simulation's mechanism with the wanted numbers as symbols, and how its state moves with them.
 
-    def __init__(self, simulation: Simulation, wanted: list[str], paths: list[str]):
+    dq and dv, a column for each component of a number, keep the loops closed with the `held`
+    coordinates and speeds as they are; `at` is (q, v, u, p).
+    """
+
+    def __init__(
+        self, simulation: Simulation, paths: str | Iterable[str], independent: Iterable[str] | None = None
+    ):
+        paths = [paths] if isinstance(paths, str) else list(paths)
+        picked = selected(simulation.engine, simulation.state, independent)
         described = simulation.engine.described(simulation.p)
-        marked = {f"p{k}": _path(described, name) for k, name in enumerate(paths)}
-        mechanism = check(replace(described, parameters=marked))
-        eq = self.eq = equations(mechanism)
-        self.p = parameters.default_vector(mechanism)
-        table = self.table = variables(mechanism, eq.tree)
+        marked = {f"p{k}": described.parameters.get(name, name) for k, name in enumerate(paths)}
+        for path in marked.values():
+            numbers.locate(described, path)
+        engine = self.engine = Engine(replace(described, parameters=marked), compile=False)
+        eq, nv = engine.equations, engine.tree.nv
+        state, p = simulation.state, numbers.default_vector(engine.mechanism)
+        self.at = (state.q, state.v, state.u, p)
         self.columns = tuple(
             column.name
-            for given, item in zip(paths, table.parameters, strict=True)
+            for given, item in zip(paths, engine.variables.parameters, strict=True)
             for column in replace(item, name=given).components()
         )
-        chosen = table.outputs.columns(wanted, traced=True)
-        self.rows = tuple(row.name for row in chosen)
-        column = outputs(eq, table.layout)(eq.q, eq.v, eq.u, eq.p)
-        y = column[[row.where.start for row in chosen]]
-        self.read = ca.Function("read", [eq.q, eq.v, eq.u, eq.p], [y])
-        self.directional = _directional(eq, y)
-        self._loops, self._drift, self._rates = _loop_slopes(eq)
+        speeds = engine.variables.speeds.columns()
+        self.held = tuple(speeds[k].name for k in picked)
+        self.R = np.eye(nv)[picked]
+        self.N = np.array(ca.Function("N", [eq.q], [ca.densify(tangent_map(eq))])(state.q))
+        slopes = chart_kernel(engine, "parameter_slopes", self.R)(*self.at)[0]
+        self.dq, self.dv, self.dp = self.N @ slopes[:nv], slopes[nv:], np.eye(p.size)
+        self._require_followed()
 
-    def tangent(self, q: np.ndarray, v: np.ndarray, held: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """dq/dp and dv/dp on the loops, with the held coordinates and speeds as they are."""
-        tree = self.eq.tree
-        G, g_p = (np.array(x) for x in self._loops(q, self.p))
-        follow = [k for k in range(tree.nv) if k not in held]
-        theta, dv = np.zeros((tree.nv, self.p.size)), np.zeros((tree.nv, self.p.size))
-        theta[follow] = self._solve(G[:, follow], -g_p)
-        dq = np.hstack([np.array(self._rates(q, column)) for column in theta.T])
-        drift = np.array(self._drift(q, v, self.p, dq, np.eye(self.p.size)))
-        dv[follow] = self._solve(G[:, follow], -drift)
-        return dq, dv
+    def outputs(self, wanted: str | Iterable[str]) -> tuple[tuple[str, ...], Directional]:
+        """Names of the wanted outputs' components, and (q, v, u, p) → their values, with derivatives."""
+        chosen = self.engine.variables.outputs.columns(wanted, traced=True)
+        eq = self.engine.equations
+        y = self.engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)[[row.where.start for row in chosen]]
+        read = ca.Function("read", [eq.q, eq.v, eq.u, eq.p], [y])
+        return tuple(row.name for row in chosen), Directional(read, eq.p.numel())
 
-    def motions(self, q: np.ndarray, held: list[int], dy: np.ndarray) -> np.ndarray:
-        """dq for motions of the held coordinates by dy (held × directions), the loops closed."""
-        G = np.array(self._loops(q, self.p)[0])
-        follow = [k for k in range(self.eq.tree.nv) if k not in held]
-        theta = np.zeros((self.eq.tree.nv, dy.shape[1]))
-        theta[held] = dy
-        theta[follow] = self._solve(G[:, follow], -G[:, held] @ dy)
-        return np.hstack([np.array(self._rates(q, column)) for column in theta.T])
-
-    def _solve(self, A: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Least squares, since rows may be redundant; what they can't follow is refused."""
-        if not b.size:
-            return np.zeros((A.shape[1], b.shape[1]))
-        x = np.linalg.lstsq(A, b, rcond=1e-9)[0]
-        left, size = np.abs(A @ x - b).max(axis=0), np.abs(b).max(axis=0)
+    def _require_followed(self) -> None:
+        """Refuse what redundant rows can't follow: there g or G v would change for any dq and dv."""
+        eq, (q, v, _, p) = self.engine.equations, self.at
+        g, G = closure(eq)(eq.q, eq.p)
+        f = ca.Function("loops", [eq.q, eq.v, eq.p], [ca.vertcat(g, G @ eq.v)])
+        loops, seeds = Directional(f, p.size), ([self.dq, self.dv, self.dp], [None, None, self.dp])
+        left, size = (np.abs(loops((q, v, p), x)[1][0]).max(axis=0, initial=0.0) for x in seeds)
         for k in np.flatnonzero(left > FOLLOWS * (size + 1e-6)):
             raise SimulationError(
-                f"the loops of '{self.eq.mechanism.name}' can't follow a change of '{self.columns[k]}': "
+                f"the loops of '{eq.mechanism.name}' can't follow a change of '{self.columns[k]}': "
                 "its redundant constraints would contradict each other; change several numbers together"
             )
-        return x
-
-    def names(self, held: list[int]) -> tuple[str, ...]:
-        speeds = self.table.speeds.columns()
-        return tuple(speeds[k].name for k in held)
-
-
-def _directional(eq: Equations, y: Any) -> ca.Function:
-    """(q, v, u, p, dq, dv, dp) → dy, one column for each column of dq, dv, dp."""
-    dq, dv = ca.SX.sym("dq", eq.tree.nq, eq.p.numel()), ca.SX.sym("dv", eq.tree.nv, eq.p.numel())
-    dp = ca.SX.sym("dp", eq.p.numel(), eq.p.numel())
-    dy = ca.jtimes(y, ca.vertcat(eq.q, eq.v, eq.p), ca.vertcat(dq, dv, dp))
-    return ca.Function("directional", [eq.q, eq.v, eq.u, eq.p, dq, dv, dp], [ca.densify(dy)])
-
-
-def _loop_slopes(eq: Equations) -> tuple[ca.Function, ca.Function, ca.Function]:
-    """(q, p) → (G, ∂g/∂p); (q, v, p, dq, dp) → d(Gv) at constant v; (q, δθ) → dq."""
-    move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
-    closed = loops(eq.model, move)
-    G = jacobian(eq.model, closed, move.X)
-    g_p = ca.jacobian(residual(eq.model, closed), eq.p)
-    dq, dp = ca.SX.sym("dq", eq.tree.nq, eq.p.numel()), ca.SX.sym("dp", eq.p.numel(), eq.p.numel())
-    drift = ca.jtimes(ca.densify(G @ eq.v), ca.vertcat(eq.q, eq.p), ca.vertcat(dq, dp))
-    theta = ca.SX.sym("theta", eq.tree.nv)
-    return (
-        ca.Function("loops", [eq.q, eq.p], [ca.densify(G), ca.densify(g_p)]),
-        ca.Function("drift", [eq.q, eq.v, eq.p, dq, dp], [ca.densify(drift)]),
-        ca.Function("rates", [eq.q, theta], [ca.densify(position_rates(eq.model, eq.q, theta))]),
-    )
-
-
-def as_list(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
-def _path(mechanism: Mechanism, name: str) -> str:
-    path = mechanism.parameters.get(name, name)
-    parameters.locate(mechanism, path)
-    return path

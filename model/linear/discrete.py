@@ -12,6 +12,7 @@ from ..engine import Engine
 from ..manifold.step import runge_kutta
 from ..run.independent import chart
 from ..state import State
+from .directional import Directional
 from .exact import tangent_map
 from .linearize import linearize, tangents
 from .model import LinearModel
@@ -25,19 +26,14 @@ def discretize(engine: Engine, state: State, h: float, states: Any = None) -> Li
     """
     R = chart(engine, state, states)
     eq, nv, nu = engine.equations, engine.tree.nv, len(engine.inputs)
-    at = (state.q, state.v, [state.work], state.u, state.p, [h])
+    at = (state.q, state.v, state.work, state.u, state.p, h)
     step = runge_kutta(eq, 1)
     N = ca.Function("N", [eq.q], [ca.densify(tangent_map(eq))])
     T = tangents(engine, state, R)
-    count = T.shape[1] + nu
-    seeds = [np.array(N(state.q)) @ T[:nv], T[nv:], np.zeros((1, T.shape[1]))]
-    wide = [np.hstack([x, np.zeros((x.shape[0], nu))]) for x in seeds]
-    inputs = np.hstack([np.zeros((nu, T.shape[1])), np.eye(nu)])
-    rest = [np.zeros((eq.p.numel(), count)), np.zeros((1, count))]
-    new = step(*at)
-    slopes = step.forward(count)(*at, *new, *wide, inputs, *rest)
-    turned = np.linalg.pinv(np.array(N(new[0]))) @ np.array(slopes[0])
-    both = np.vstack([R @ turned, R @ np.array(slopes[1])])
-    model = linearize(engine, state, states=R)
     n = T.shape[1]
-    return replace(model, A=both[:, :n], B=both[:, n:], step=h)
+    dq, dv = (np.hstack([x, np.zeros((len(x), nu))]) for x in (np.array(N(state.q)) @ T[:nv], T[nv:]))
+    du = np.hstack([np.zeros((nu, n)), np.eye(nu)])
+    new, slopes = Directional(step, n + nu)(at, [dq, dv, None, du, None, None])
+    turned = np.linalg.pinv(np.array(N(new[0]))) @ slopes[0]
+    both = np.vstack([R @ turned, R @ slopes[1]])
+    return replace(linearize(engine, state, states=R), A=both[:, :n], B=both[:, n:], step=h)

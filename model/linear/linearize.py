@@ -71,7 +71,7 @@ def linearize(
 def tangents(engine: Engine, state: State, R: np.ndarray) -> np.ndarray:
     """T = [K 0; L K]: the perturbations (δθ, δv) of each state, 2nv × 2p."""
     at = (state.q, state.v, state.u, state.p)
-    return _kernel(engine, "tangent_basis", R)(*at)[0]
+    return chart_kernel(engine, "tangent_basis", R)(*at)[0]
 
 
 def underlying(engine: Engine, state: State, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +81,7 @@ def underlying(engine: Engine, state: State, states: Any = None) -> tuple[np.nda
     """
     R = chart(engine, state, states)
     at = (state.q, state.v, state.u, state.p)
-    T, F, _ = _kernel(engine, "tangent_basis", R)(*at)
+    T, F, _ = chart_kernel(engine, "tangent_basis", R)(*at)
     T_plus = np.linalg.pinv(T)
     return F @ T_plus, T @ T_plus
 
@@ -89,7 +89,7 @@ def underlying(engine: Engine, state: State, states: Any = None) -> tuple[np.nda
 def parameter_model(engine: Engine, state: State, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """How named parameters act: (δθ, δv)/δp at constant states, and δẋ/δp."""
     R = chart(engine, state, states)
-    Tp, Bp = _kernel(engine, "parameter_slopes", R)(state.q, state.v, state.u, state.p)
+    Tp, Bp = chart_kernel(engine, "parameter_slopes", R)(state.q, state.v, state.u, state.p)
     return Tp, Bp
 
 
@@ -112,7 +112,7 @@ def state_names(engine: Engine, R: np.ndarray) -> tuple[list[str], list[str]]:
 
 def linear_kernel(engine: Engine, R: np.ndarray) -> Kernel:
     """The traced A and B of a chart; a selection of speeds gets code of its own."""
-    return _kernel(engine, "linear", R)
+    return chart_kernel(engine, "linear", R)
 
 
 def fewest_operations(eq: Equations, R: Any) -> ca.Function:
@@ -124,7 +124,7 @@ def fewest_operations(eq: Equations, R: Any) -> ca.Function:
     return recursive_linear(eq, R) if picks else written.linear(eq, R)
 
 
-def _kernel(engine: Engine, name: str, R: np.ndarray) -> Any:
+def chart_kernel(engine: Engine, name: str, R: np.ndarray) -> Any:
     """A traced function of `linear/exact.py` for a chart, kept with the engine's kernels.
 
     Selections of speeds fold into the code; any other R becomes an argument, so that a

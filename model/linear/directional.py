@@ -1,0 +1,33 @@
+"""Derivatives of a traced function along directions, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+Array = np.ndarray
+
+
+class Directional:
+    """Values of a function at a point, and their derivatives along `count` directions at once."""
+
+    def __init__(self, f: ca.Function, count: int):
+        self.f, self.count = f, count
+        self.forward = f.forward(count)  # kept: CasADi would trace it anew
+
+    def __call__(self, at: Sequence[Any], seeds: Sequence[Array | None]) -> tuple[list[Array], list[Array]]:
+        """The results, and Df(at)·seeds: (rows, count) for a vector, (rows × columns, count) for a matrix.
+
+        A seed is (argument's rows, count); None is for an argument that stays as it is.
+        """
+        values = self.f.call([ca.DM(x) for x in at])
+        full = [np.zeros((self.f.size1_in(k), self.count)) if x is None else x for k, x in enumerate(seeds)]
+        slopes = self.forward.call([*at, *values, *full])
+        results = [np.array(x) for x in values]
+        return results, [
+            np.array(slope).reshape(*x.shape, self.count, order="F").reshape(x.size, self.count, order="F")
+            for x, slope in zip(results, slopes, strict=True)
+        ]
