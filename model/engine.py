@@ -15,13 +15,15 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from .compile.kernel import Kernel, kernel
+from .compile.cache import ours, remembered
+from .compile.kernel import Kernel
 from .describe import parameters
 from .describe.check import check
 from .describe.mechanism import Mechanism
 from .equations import terms
 from .equations.outputs import outputs
 from .equations.terms import Equations
+from .joints.types import TYPES
 from .loading import load
 from .manifold import charts, closing, lift, rank
 from .variables import variables
@@ -70,6 +72,7 @@ class Engine:
         self.tree = self.equations.tree
         self.inputs = self.mechanism.inputs()
         self.variables = variables(self.mechanism, self.tree)
+        self._identity = identity(self.mechanism)
         self._traced: dict[str, ca.Function] = {}
         self._kernels: dict[str, Kernel] = {}
         self._ranks: dict[bytes, tuple[int, np.ndarray]] = {}
@@ -92,7 +95,10 @@ class Engine:
     def kernel(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> Kernel:
         """A traced function as fast code, built when it is first needed."""
         if name not in self._kernels:
-            self._kernels[name] = kernel(self.traced(name, make), False if name in RARE else self.compile)
+            of = self._identity if make is None or ours(make) else ""
+            self._kernels[name] = remembered(
+                of, name, lambda: self.traced(name, make), self.compile, native=name not in RARE
+            )
         return self._kernels[name]
 
     @property
@@ -160,3 +166,10 @@ class Engine:
             value = p[item.slice]
             mechanism = parameters.replace_value(mechanism, item.path, value[0] if item.at.alone else value)
         return mechanism
+
+
+def identity(mechanism: Mechanism) -> str:
+    """All that traced code depends on besides our source; empty if some of it is not ours."""
+    kinds = [TYPES[name] for name in sorted({joint.type for joint in mechanism.joints})]
+    parts = [x for kind in kinds for x in (*(kind.moves or ()), *kind.locks, kind.measure)]
+    return repr((mechanism, [(kind.name, kind.moves, kind.locks) for kind in kinds])) if ours(*parts) else ""

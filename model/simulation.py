@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from .variables import Variables
 # Steps of time, each traced and compiled whole.
 STEPPERS: dict[str, Traced] = {
     "runge_kutta": step.runge_kutta,
-    "single": partial(step.runge_kutta, substeps=1),
+    "single": lambda eq: step.runge_kutta(eq, 1),
     "implicit": implicit,
 }
 METHODS = ("fixed", "variable", "local")

@@ -9,11 +9,14 @@ import pickle
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import casadi as ca
 import mechanisms
 import numpy as np
 import pytest
-from cutjoint.model import AssemblyError, CutjointError, Engine, Simulation, SimulationError, State
+from cutjoint.model import AssemblyError, CutjointError, Engine, Simulation, SimulationError, State, load
+from cutjoint.model.compile import cache
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.papers.methods import MethodSimulation
 from cutjoint.model.run.events import Event
@@ -122,6 +125,49 @@ def test_another_process_finds_the_compiled_code_and_gets_the_same_bits(
         compiled, there = pool.apply(_elsewhere, (s,))
     assert compiled and {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.so")} == built
     assert moved(s) == there
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
+    return tmp_path / "cutjoint"
+
+
+def ran(name: str | Mechanism = "delta") -> tuple[State, dict[str, Any]]:
+    s = Simulation(name)
+    return moved(s), s.outputs()
+
+
+def test_what_was_here_before_is_not_traced_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ran()
+
+    def never(engine: Engine, name: str, make: Any = None) -> None:
+        raise AssertionError(f"{name} is traced again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "traced", never)
+        again = ran()
+        assert again[0] == first[0] and again[1].keys() == first[1].keys()
+        for changed in (replace(load("delta"), gravity=(0.0, 0.0, -1.62)), "fivebar"):
+            with pytest.raises(AssertionError, match="is traced again"):
+                ran(changed)
+        patch.setattr(cache, "sources", lambda: "other source")
+        with pytest.raises(AssertionError, match="is traced again"):
+            ran()
+    for entry in own_cache.glob("*.kernel"):
+        entry.write_bytes(b"damaged")
+    assert ran()[0] == first[0]
+
+
+def test_what_is_not_ours_is_not_remembered(own_cache: Path) -> None:
+    """A function that a user traces may be another one tomorrow under the same name."""
+    for factor in (2.0, 3.0):
+        engine = Engine("fivebar")
+
+        def times(eq: Any, factor: float = factor) -> ca.Function:
+            return ca.Function("times", [eq.q], [factor * eq.q], ["q"], ["y"])
+
+        np.testing.assert_array_equal(engine.kernel("times", times)(np.ones(engine.tree.nq)), factor)
 
 
 # -- parameters ------------------------------------------------------------------------------------

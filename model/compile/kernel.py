@@ -18,6 +18,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,12 @@ class Kernel:
     def __init__(
         self,
         function: ca.Function,
-        compiled: bool,
+        library: Path | None = None,
         arguments: Sequence[np.ndarray] = (),
         results: Sequence[np.ndarray] = (),
     ):
         self.function = function
-        self.compiled = compiled
+        self.library = library
         own = [_array(function.name_in(k), function.size_in(k)) for k in range(function.n_in())]
         self.arguments = [*arguments, *own[len(arguments) :]]
         own = [_array(function.name_out(k), function.size_out(k)) for k in range(function.n_out())]
@@ -63,9 +64,14 @@ class Kernel:
         for k, array in enumerate(self.results):
             self._buffer.set_res(k, _flat(array))
 
+    @property
+    def compiled(self) -> bool:
+        """Whether it runs as compiled code."""
+        return self.library is not None
+
     def bind(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray] = ()) -> Kernel:
         """The same code on other memory: the first arguments and results are these arrays themselves."""
-        return Kernel(self.function, self.compiled, arguments, results)
+        return Kernel(self.function, self.library, arguments, results)
 
     def __call__(self, *values: Any) -> Any:
         with self._lock:
@@ -97,14 +103,15 @@ def kernel(function: ca.Function, compile: bool | None = None) -> Kernel:
     compile None: compiled where a C compiler is found; True: or an error; False: never.
     """
     if compile is False:
-        return Kernel(function, False)
+        return Kernel(function)
     compiler = find_compiler()
     if compiler is None:
         if compile:
             raise CutjointError("no C compiler found; install gcc or clang, set CC, or pass compile=False")
-        return Kernel(function, False)
+        return Kernel(function)
     try:
-        return Kernel(ca.external(function.name(), str(build(function, compiler))), True)
+        library = build(function, compiler)
+        return Kernel(ca.external(function.name(), str(library)), library)
     except (OSError, subprocess.SubprocessError, RuntimeError) as problem:
         if compile:
             raise CutjointError(f"the C compiler '{compiler}' failed: {_first_line(problem)}") from problem
@@ -113,7 +120,7 @@ def kernel(function: ca.Function, compile: bool | None = None) -> Kernel:
             "running in the slower virtual machine",
             stacklevel=2,
         )
-        return Kernel(function, False)
+        return Kernel(function)
 
 
 def find_compiler() -> str | None:
@@ -133,7 +140,7 @@ def build(function: ca.Function, compiler: str) -> Path:
         generator = ca.CodeGenerator("kernel.c", {"with_header": False})
         generator.add(function)
         code = generator.dump()
-        target = cache_folder() / f"{_key(code, compiler)}.so"
+        target = cache_folder() / f"{digest(code, FORM, made_by(shutil.which(compiler) or compiler))}.so"
         if target.exists():
             return target
         source.write_text(split(code))
@@ -174,10 +181,16 @@ def cache_folder() -> Path:
     return folder
 
 
-def _key(code: str, compiler: str) -> str:
+@cache
+def made_by(compiler: str) -> str:
+    """What the same source would become something else without: compiler, flags and processor."""
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=30, check=False)
-    text = "\0".join([code, FORM, version.stdout, *FLAGS, platform.machine(), _processor()])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return "\0".join([version.stdout, *FLAGS, platform.machine(), _processor()])
+
+
+def digest(*texts: str) -> str:
+    """A name for texts that no other texts have."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
 
 
 def _processor() -> str:
