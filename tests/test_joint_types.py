@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
 import pytest
+import random_mechanisms
+import test_properties
 from cutjoint.fmu import export
 from cutjoint.model import Joint, Mechanism, Motor, Simulation
 from cutjoint.model.cartesian import CartesianSimulation
@@ -24,8 +27,9 @@ from cutjoint.model.robots.write_urdf import urdf
 from cutjoint.model.run.joint_values import JointValues
 from cutjoint.model.show.picture import draw
 from fmpy import simulate_fmu
-from random_mechanisms import Maker
+from random_mechanisms import Maker, quaternion_matrix, random_loop, random_tree, transform
 from scipy.spatial.transform import Rotation
+from test_properties import Case, Closed
 
 UNDIRECTED = ("spherical", "free", "fixed", "distance")
 FIELDS = {
@@ -177,6 +181,41 @@ def test_a_new_type_moves_alike_in_the_tree_and_cut(kind: str, reverse: bool, kn
     a, b = (s.run(0.5, 0.1, "variable", 1e-12, names) for s in (one, other))
     assert np.ptp(a.values, axis=0).max() > 0.5
     np.testing.assert_allclose(b.values, a.values, rtol=0, atol=1e-7)
+
+
+BY_HAND = {
+    "rocker": lambda q: transform(Rotation.from_euler("x", q[2]).as_matrix(), [q[0], q[1], 0]),
+    "point-on-line": lambda q: transform(quaternion_matrix(q[1:]), [0, 0, q[0]]),
+}
+CASES = {
+    "tree": lambda seed: Case(random_tree(seed), seed),
+    "loop": lambda seed: Case(random_loop(seed, bodies=4), seed),
+    "closed": Closed,
+    "seed": lambda seed: seed,
+}
+PROPERTIES = {name: f for name, f in vars(test_properties).items() if name.startswith("test_")}
+# what a joint becomes when parent and child are exchanged is written by hand for the shipped types
+del PROPERTIES["test_joints_may_point_either_way"]
+
+
+@new
+@pytest.mark.parametrize("property", PROPERTIES)
+def test_a_new_type_has_the_property(
+    kind: str, property: str, known: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests of `test_properties.py`, on random mechanisms with the type in the tree and cut."""
+    twin = random_mechanisms.moved
+    monkeypatch.setattr(
+        random_mechanisms, "moved", lambda j, q: BY_HAND[j.type](q) if j.type in BY_HAND else twin(j, q)
+    )
+    monkeypatch.setattr(random_mechanisms, "MOVING", [kind, "revolute"])
+    monkeypatch.setattr(random_mechanisms, "CUTTABLE", [kind])
+    holds, cases = (
+        PROPERTIES[property],
+        CASES | {"kind": lambda _: kind, "monkeypatch": lambda _: monkeypatch},
+    )
+    for seed in (3, 9):
+        holds(*(cases[name](seed) for name in signature(holds).parameters))
 
 
 @new

@@ -87,7 +87,7 @@ class Case:
     @cached_property
     def energies(self):
         """Kinetic, and potential of gravity alone."""
-        return energies(self.eq, self.move, ca.SX(0))
+        return energies(self.eq, self.move, self.v, ca.SX(0))
 
     def twin(self, q):
         return body_matrices(self.mechanism, {name: q[where] for name, where in self.tree.q.items()})
