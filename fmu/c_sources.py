@@ -124,7 +124,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         "/* What is known of this mechanism at export. */",
         f'#define CJ_TOKEN "{TOKEN}"',
         f"#define CJ_STEP {plan.step!r}",
-        *(f"#define {name} {getattr(thresholds, name)!r}" for name in ("OPEN", "ROUGHLY", "SAME_TIME")),
+        *(f"#define {name} {getattr(thresholds, name)!r}" for name in ("ROUGHLY", "SAME_TIME")),
         f"#define CJ_RANK_TOLERANCE {thresholds.RANK!r}",
         "#if defined(__GNUC__)\n#define CJ_TABLE static const __attribute__((unused))",
         "#else\n#define CJ_TABLE static const\n#endif",

@@ -39,7 +39,7 @@ def _values(plan: Plan, eq: Any, shown: ca.Function) -> dict[str, ca.Function]:
     return {
         "outputs": shown,
         "dynamics": written.dynamics(eq),
-        "closure": written.closure(eq),
+        "jacobian": charts.unitless_jacobian(eq),
         "assembly": closing.assembly(eq),
         "start_speeds": closing.start_speeds(eq),
         "lifted": lift.lift(eq),

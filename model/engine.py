@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -31,6 +31,7 @@ from .variables import variables
 # What closes loops and lifts.
 MANIFOLD: dict[str, Callable[[Equations], ca.Function]] = {
     "assembly": closing.assembly,
+    "unitless_jacobian": charts.unitless_jacobian,
     "start_speeds": closing.start_speeds,
     "lift": lift.lift,
     "lift_along": lift.lift_along,
@@ -40,6 +41,15 @@ MANIFOLD: dict[str, Callable[[Equations], ca.Function]] = {
 }
 RARE = ("assembly", "start_speeds", "mass_pivots")  # asked once a start: compiling would take longer
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
+
+
+class Assembled(NamedTuple):
+    """A pose, the residual left in its loops, the steps it took, and whether they are closed."""
+
+    q: np.ndarray
+    g: np.ndarray
+    steps: int
+    closed: bool
 
 
 class Engine:
@@ -113,17 +123,19 @@ class Engine:
         g, G = self.kernel("closure")(q, p)
         return g, G
 
+    def unitless_jacobian(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """G with lengths measured by the size of the mechanism: what rank is judged by."""
+        return self.kernel("unitless_jacobian")(q, p)
+
     def retract(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
         """q moved along speeds δ for unit time, Euler parameters kept at length one."""
         return self.kernel("retraction")(q, delta)
 
-    def assembly(
-        self, q: np.ndarray, p: np.ndarray, free: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray, int]:
-        """The closed pose near q, the residual left, the steps it took; `free` masks what may change."""
+    def assembly(self, q: np.ndarray, p: np.ndarray, free: np.ndarray | None = None) -> Assembled:
+        """The closed pose near q; `free` masks the speeds along which it may change."""
         mask = np.ones(self.tree.nv) if free is None else free
-        new, g, steps = self.kernel("assembly")(q, mask, p)
-        return new, g, int(steps[0])
+        new, g, steps, closed = self.kernel("assembly")(q, mask, p)
+        return Assembled(new, g, int(steps[0]), bool(closed[0]))
 
     def partition(self, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, bool]:
         """1 for every dependent speed, 0 for every independent one; whether the pose is regular."""
@@ -143,15 +155,16 @@ class Engine:
             if len(self._ranks) >= MOST_RANKS:
                 self._ranks.clear()
 
-            def near(q: np.ndarray, delta: np.ndarray) -> np.ndarray:
-                return self.assembly(self.retract(q, delta), p)[0]
+            def near(q: np.ndarray, delta: np.ndarray) -> np.ndarray | None:
+                found = self.assembly(self.retract(q, delta * self.equations.scales.speeds), p)
+                return found.q if found.closed else None
 
-            self._ranks[key] = rank.generic_rank(lambda q: self.closure(q, p), near, q.copy())
+            self._ranks[key] = rank.generic_rank(lambda q: self.unitless_jacobian(q, p), near, q.copy())
         return self._ranks[key]
 
     def singularity(self, q: np.ndarray, p: np.ndarray) -> tuple[float, float]:
         """Outputs that need singular values: the distance from a singularity, and the rank of G here."""
-        return rank.distance_and_rank(self.closure(q, p)[1], self.generic_rank(q, p)[0])
+        return rank.distance_and_rank(self.unitless_jacobian(q, p), self.generic_rank(q, p)[0])
 
     # -- parameters --------------------------------------------------------------------------
 

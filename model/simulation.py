@@ -15,7 +15,6 @@ from .equations.topology import start_coordinates
 from .errors import SimulationError
 from .linear.linearize import LinearModel, linearize
 from .manifold import step
-from .manifold.rank import distance
 from .run import assembly, inverse, mobility, poses
 from .run.assembly import AssemblyReport
 from .run.events import Event
@@ -144,7 +143,7 @@ class Simulation(LiveState):
 
     def singularity_distance(self) -> float:
         """Smallest singular value of G that a regular pose has; ∞ without loops."""
-        return distance(self.closure()[1], self.engine.generic_rank(self.q, self.p)[0])
+        return self.engine.singularity(self.q, self.p)[0]
 
     def topology(self) -> mobility.Report:
         """Tree, cuts, rank, mobility and redundant constraints at the present pose."""

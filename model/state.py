@@ -110,9 +110,10 @@ class LiveState:
             raise SimulationError("a state must be finite; it holds NaN or infinity")
         if np.abs(self.engine.retract(state.q, np.zeros(self.tree.nv)) - state.q).max(initial=0.0) > REFUSED:
             raise SimulationError(f"the Euler parameters of a state of '{name}' must have length one")
-        gaps = loop_gaps(self.engine.closure(state.q, state.p)[0], self.tree.cuts)
-        worst = max(gaps, key=lambda cut: gaps[cut], default="")
-        if worst and not gaps[worst] < self.open_up_to:
+        g = self.engine.closure(state.q, state.p)[0]
+        if not np.abs(g / self.equations.scales.rows).max(initial=0.0) < self.open_up_to:
+            gaps = loop_gaps(g, self.tree.cuts)
+            worst = max(gaps, key=lambda cut: gaps[cut])
             raise SimulationError(
                 f"the loop of '{name}' closed by joint '{worst}' is open by {gaps[worst]:.3g} m or rad; "
                 "give a state whose coordinates close it, or call assemble()"

@@ -36,7 +36,7 @@ cj_status cj_assemble(cj_instance* s)
 {
     cj_state* x = &s->now;
     if (x->assembled) return CJ_OK;
-    double guess[CJ_ROOM(NQ)], free_[CJ_ROOM(NV)], held[CJ_ROOM(NV)], steps = 0, fits = 0;
+    double guess[CJ_ROOM(NQ)], free_[CJ_ROOM(NV)], held[CJ_ROOM(NV)], steps = 0, closed = 0, fits = 0;
     memcpy(guess, guess_q, sizeof guess);
     for (int j = 0; j < NV; ++j) {
         free_[j] = 1;
@@ -50,9 +50,9 @@ cj_status cj_assemble(cj_instance* s)
         for (int j = 0; j < NV; ++j)
             if (free_[j] == 0 && joint_of_v[j] == joint_of_q[i]) guess[i] = x->start_q[i];
     s->arg[0] = guess; s->arg[1] = free_; s->arg[2] = x->p;
-    s->res[0] = s->next_q; s->res[1] = s->g; s->res[2] = &steps;
+    s->res[0] = s->next_q; s->res[1] = s->g; s->res[2] = &steps; s->res[3] = &closed;
     cj_assembly(s->arg, s->res, s->iw, s->w, 0);
-    if (NLOOPS && !(largest(s->g, NM) < OPEN)) return open_loop(s);
+    if (closed == 0) return open_loop(s);
     s->arg[0] = s->next_q; s->arg[1] = x->start_v; s->arg[2] = held; s->arg[3] = x->p;
     s->res[0] = s->next_v; s->res[1] = &fits;
     cj_start_speeds(s->arg, s->res, s->iw, s->w, 0);

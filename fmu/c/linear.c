@@ -11,8 +11,8 @@ void cj_sigma(cj_instance* s)
     if (s->known_sigma || !NSIGMA) return;
 #if RANK > 0
     s->arg[0] = s->now.q; s->arg[1] = s->now.p;
-    s->res[0] = s->g; s->res[1] = s->G;
-    cj_closure(s->arg, s->res, s->iw, s->w, 0);
+    s->res[0] = s->G;
+    cj_jacobian(s->arg, s->res, s->iw, s->w, 0);
     s->sigma = cj_singular(s->G, NM, NV, RANK, s->copy, s->U, s->left, s->right);
     s->rank = cj_longer(s->copy, NM, NV, CJ_RANK_TOLERANCE);
 #else

@@ -7,6 +7,7 @@ by proximal multipliers (see `constrained`), never by a decision about rank.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -18,6 +19,7 @@ SWEEPS = 4
 SMALLEST = 1e-30
 
 Entries = dict[int, Any]
+Groups = Sequence[Sequence[int]]
 
 
 class Factor(NamedTuple):
@@ -113,15 +115,16 @@ class Constrained(NamedTuple):
     Y: list[Entries]  # columns of L⁻¹ P Gᵀ
     rows: list[int]  # rows of G that hold anything; the multipliers of the others are zero
     S: Factor
-    mu: Any
+    mu: Any  # one for each of `rows`
 
 
-def constrained(M: Any, G: Any, softness: float = SOFTNESS) -> Constrained:
+def constrained(M: Any, G: Any, groups: Groups, softness: float = SOFTNESS) -> Constrained:
     """Prepare M a + Gᵀλ = f, G a = c for any rank of G.
 
-    With S = G M⁻¹ Gᵀ, (S + μ)λ = rhs + μ λ_old is solved a few times, μ = softness·tr(S)/m. Rows of
-    full rank are met to round-off; for dependent rows λ tends to the one of least norm;
-    where G loses rank the multiplier fades smoothly instead of growing without bound.
+    With S = G M⁻¹ Gᵀ, (S + μ)λ = rhs + μ λ_old is solved a few times, μ = softness times the mean diagonal of
+    S over a group of rows that measure the same at one joint: neither units nor a heavier loop elsewhere
+    make a row softer. Rows of full rank are met to round-off; for dependent rows λ tends to the one of
+    least norm; where G loses rank the multiplier fades smoothly instead of growing without bound.
     """
     factor = factorize(M, list(range(M.shape[0]))[::-1])  # leaves first: no fill in a tree
     Y = [forward(factor, entries(G[k, :].T)) for k in range(G.shape[0])]
@@ -131,10 +134,19 @@ def constrained(M: Any, G: Any, softness: float = SOFTNESS) -> Constrained:
         for j, b in enumerate(rows[i:], start=i):
             if Y[a].keys() & Y[b].keys():
                 S[i, j] = S[j, i] = inner(factor, Y[a], Y[b])
-    mu = softness * ca.trace(S) / len(rows) + SMALLEST if rows else ca.SX(0)
-    for i in range(len(rows)):
-        S[i, i] += mu
+    mu = softened(S, [[rows.index(k) for k in group if k in rows] for group in groups], softness)
     return Constrained(factor, Y, rows, factorize(S, least_degree(S)), mu)
+
+
+def softened(S: Any, groups: Groups, softness: Any) -> Any:
+    """μ of each row, added to the diagonal of S in place: `softness` of the mean diagonal of its group."""
+    mu = ca.SX.zeros(S.shape[0], 1)
+    for group in groups:
+        for k in group:
+            mu[k] = softness * sum(S[i, i] for i in group) / len(group) + SMALLEST
+    for k in range(S.shape[0]):
+        S[k, k] += mu[k]
+    return mu
 
 
 def accelerations(system: Constrained, f: Any, c: Any, sweeps: int = SWEEPS) -> tuple[Any, Any]:

@@ -20,6 +20,7 @@ from .dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
 from .forces import Applied, applied
 from .kinematics import Model, Motion, motion, normalized, position_rates
 from .loops import Loop, jacobian, loops, residual, velocity_terms
+from .scales import Scales, scales
 from .solve import Constrained, accelerations, constrained, factorize, onto_manifold
 from .topology import Tree, span
 
@@ -34,6 +35,7 @@ class Equations:
     u: Any
     p: Any
     parameters: tuple[Any, ...]  # layout of p, from `parameters.symbolic`
+    scales: Scales
     traced: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `once` keeps
 
     @property
@@ -84,6 +86,7 @@ def equations(mechanism: Mechanism) -> Equations:
         ca.SX.sym("u", len(mechanism.inputs())),
         p,
         layout,
+        scales(mechanism, tree),
     )
 
 
@@ -109,7 +112,7 @@ def terms(eq: Equations) -> Forces:
 def motion_under_forces(eq: Equations) -> tuple[Any, Any]:
     """v̇ and λ of M v̇ + Gᵀλ = τ − h, G v̇ = γ."""
     t = terms(eq)
-    return accelerations(constrained(t.M, t.G), t.right, t.gamma)
+    return accelerations(constrained(t.M, t.G, eq.scales.groups), t.right, t.gamma)
 
 
 @once
@@ -183,7 +186,8 @@ def project_position(eq: Equations) -> ca.Function:
 def project_velocity(eq: Equations) -> ca.Function:
     """(q, v, p) → v: onto G v = 0, the nearest in the mass metric, so no power is put in."""
     move, closed = _at_rest(eq)
-    system = constrained(mass_matrix(eq.model, move.f), jacobian(eq.model, closed, move.X))
+    G = jacobian(eq.model, closed, move.X)
+    system = constrained(mass_matrix(eq.model, move.f), G, eq.scales.groups)
     delta = onto_manifold(system, -(jacobian(eq.model, closed, move.X) @ eq.v))
     return ca.Function("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
 
@@ -213,4 +217,5 @@ def _at_rest(eq: Equations) -> tuple[Motion, list[Loop]]:
 @once
 def _metric(eq: Equations) -> tuple[Constrained, list[Loop]]:
     move, closed = _at_rest(eq)
-    return constrained(mass_matrix(eq.model, move.f), jacobian(eq.model, closed, move.X)), closed
+    G = jacobian(eq.model, closed, move.X)
+    return constrained(mass_matrix(eq.model, move.f), G, eq.scales.groups), closed

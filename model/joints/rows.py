@@ -51,9 +51,13 @@ class Row(NamedTuple):
 
 
 class _Primitive:
-    """One row that looks at the frames' axes, reads no field and tells all turns apart."""
+    """One row that looks at the frames' axes, reads no field and tells all turns apart.
+
+    `power` tells how Φ grows with the size of the mechanism: 0 for angles, 1 for lengths.
+    """
 
     rows: ClassVar[int] = 1
+    power: ClassVar[int] = 1
     fields: ClassVar[tuple[str, ...]] = ()
     axes: ClassVar[bool] = True
     wraps: ClassVar[bool] = False
@@ -65,6 +69,7 @@ class Across(_Primitive):
 
     a: int
     b: int
+    power = 0
 
     def names(self) -> tuple[str, ...]:
         return (f"{AXIS[self.a]} across {AXIS[self.b]}",)
@@ -144,6 +149,7 @@ class Distance(_Primitive):
 
     fields = ("length",)
     axes = False
+    power = 2
 
     def names(self) -> tuple[str, ...]:
         return ("distance",)
@@ -162,6 +168,7 @@ class SlideDistance(_Primitive):
     """
 
     fields = ("length", "travel")
+    power = 2
 
     def names(self) -> tuple[str, ...]:
         return ("distance from the slide",)

@@ -117,7 +117,7 @@ def partials(eq: Equations, dv: Any, lam: Any) -> Partials:
 def tangent(eq: Equations, R: Any) -> Tangent:
     """Accelerations, chart and partial derivatives at a state; R is p × nv."""
     t = terms(eq)
-    system = constrained(t.M, t.G, SOFTNESS)
+    system = constrained(t.M, t.G, eq.scales.groups, SOFTNESS)
     dv, lam = accelerations(system, t.right, t.gamma, 2)
     zero = ca.SX.zeros(t.G.shape[0], 1)
     pairs = [accelerations(system, row.T, zero, 1) for row in ca.vertsplit(R)]

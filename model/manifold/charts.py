@@ -13,7 +13,7 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.terms import Equations, closure
+from ..equations.terms import Equations, closure, once
 from .thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
 
 
@@ -46,8 +46,11 @@ def pivots(shape: tuple[int, int], rank: int) -> ca.Function:
     return ca.Function("pivots", [A, allowed], [chosen, smallest], ["A", "allowed"], ["chosen", "smallest"])
 
 
-def _jacobian(eq: Equations, q: Any, p: Any) -> Any:
-    return ca.densify(closure(eq)(q, p)[1])
+@once
+def unitless_jacobian(eq: Equations) -> ca.Function:
+    """(q, p) → G with lengths measured by the size of the mechanism: what rank and charts are judged by."""
+    G = closure(eq)(eq.q, eq.p)[1] * ca.DM(eq.scales.speeds / eq.scales.rows[:, None])
+    return ca.Function("unitless_jacobian", [eq.q, eq.p], [ca.densify(G)], ["q", "p"], ["G"])
 
 
 def _symbols(eq: Equations, *names: str) -> list[Any]:
@@ -59,7 +62,7 @@ def _symbols(eq: Equations, *names: str) -> list[Any]:
 def partition(eq: Equations, rank: int) -> ca.Function:
     """(q, p) → (free, regular): the dependent speeds at a pose; `regular` is 0 where there are none."""
     q, p = _symbols(eq, "q", "p")
-    G = _jacobian(eq, q, p)
+    G = unitless_jacobian(eq)(q, p)
     free, smallest = pivots(G.shape, rank)(G, ca.MX.ones(eq.tree.nv, 1))
     regular = smallest >= RANK * ca.norm_inf(ca.vec(G)) if G.numel() else ca.MX(1)
     return ca.Function("partition", [q, p], [free, regular], ["q", "p"], ["free", "regular"])
@@ -70,7 +73,7 @@ def margin(eq: Equations, rank: int) -> ca.Function:
     q, d, free, p = _symbols(eq, "q", "d", "free", "p")
     room = ca.MX(1 - POOR)
     if rank:
-        G = _jacobian(eq, q, p)
+        G = unitless_jacobian(eq)(q, p)
         choose = pivots(G.shape, rank)
         best, mine = choose(G, ca.MX.ones(eq.tree.nv, 1))[1], choose(G, free)[1]
         room = mine / best - POOR
@@ -94,14 +97,14 @@ def passed(eq: Equations, rank: int) -> ca.Function:
     (q, d, rate, v, dv), (q0, d0, rate0, v0, dv0) = now, before
     jumped = ca.MX(0)
     if rank:
-        G, G0 = _jacobian(eq, q, p), _jacobian(eq, q0, p)
+        G, G0 = unitless_jacobian(eq)(q, p), unitless_jacobian(eq)(q0, p)
         choose = pivots(G.shape, rank)
         near = ca.fmin(choose(G, free)[1], choose(G0, free)[1])
         possible = near**2 < ca.sumsqr((G - G0) @ ca.diag(free))
-        mean = (rate + rate0) / 2
-        tau = ca.dot(d - d0, mean) / ca.fmax(ca.sumsqr(mean), TINY)
-        miss = v - v0 - tau * (dv + dv0) / 2
-        smooth = ca.sumsqr(miss) <= JUMP**2 * (ca.sumsqr(v) + ca.sumsqr(v0))
+        mean, moved = (rate + rate0) / 2 / eq.scales.speeds, (d - d0) / eq.scales.speeds
+        tau = ca.dot(moved, mean) / ca.fmax(ca.sumsqr(mean), TINY)
+        miss, *speeds = ((x / eq.scales.speeds) for x in (v - v0 - tau * (dv + dv0) / 2, v, v0))
+        smooth = ca.sumsqr(miss) <= JUMP**2 * (ca.sumsqr(speeds[0]) + ca.sumsqr(speeds[1]))
         jumped = ca.logic_and(possible, ca.logic_not(smooth))
     names = ["q", "d", "rate", "v", "dv", "q0", "d0", "rate0", "v0", "dv0", "free", "p"]
     return ca.Function("passed", [*now, *before, free, p], [jumped], names, ["jumped"])

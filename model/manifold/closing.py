@@ -3,7 +3,8 @@
 Poses are written q = r ⊕ d with a reference r and one number d a speed (`joints/moves.py`): the plain
 difference for turns and slides, twice the Rodrigues vector for balls. Some directions of d may
 change and the others are held; F, nv × nv, is the orthogonal projector onto those that may (a
-diagonal of ones and zeros where single joints are held). Each step is the shortest one to
+diagonal of ones and zeros where single joints are held), lengths measured by the size of the
+mechanism. Each step is the shortest one to
 
     g + ∂g/∂d δ = 0,  δ = F δ,      δ = −F Jᵀ(J F Jᵀ + ε)⁻¹ g,   J = ∂g/∂d = G E(d)⁻¹
 
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..equations.solve import SMALLEST, SOFTNESS, SWEEPS, backward, entries, factorize, forward, least_degree
+from ..equations.scales import Scales
+from ..equations.solve import SOFTNESS, SWEEPS, backward, entries, factorize, forward, least_degree, softened
 from ..equations.terms import Equations, closure, once, retraction
 from .thresholds import (
     ASSEMBLY_TRIES,
@@ -27,6 +29,7 @@ from .thresholds import (
     LAST_DAMPING,
     LONGEST,
     MOST_DAMPING,
+    OPEN,
     ROUND_OFF,
     SLIP,
 )
@@ -42,16 +45,16 @@ class Free(NamedTuple):
 def free_joints(eq: Equations) -> Free:
     """Single speeds: the argument holds 1 for those that may change and 0 for the others."""
     mask = ca.SX.sym("free", eq.tree.nv)
-    return Free(mask, ca.diag(mask))
+    return Free(mask, ca.diag(mask * eq.scales.speeds**2))
 
 
 def free_directions(eq: Equations) -> Free:
     """Any directions: the argument is F itself."""
-    F = ca.SX.sym("F", eq.tree.nv, eq.tree.nv)
-    return Free(F, F)
+    F, size = ca.SX.sym("F", eq.tree.nv, eq.tree.nv), ca.diag(ca.DM(eq.scales.speeds))
+    return Free(F, size @ F @ size)
 
 
-def multipliers(J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
+def multipliers(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
     """λ of (J F Jᵀ + ε)λ = c; x = F Jᵀλ is then the shortest one with J x = c and x = F x.
 
     Without damping ε fades by proximal sweeps; a damping of the mean diagonal stays.
@@ -60,21 +63,18 @@ def multipliers(J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
     if not m:
         return ca.SX(0, 1)
     S = ca.SX(J @ F @ J.T)
-    mean = ca.trace(S) / m
-    mu = (SOFTNESS + damping) * mean + SMALLEST
-    for k in range(m):
-        S[k, k] += mu
+    mu = softened(S, eq.scales.groups, SOFTNESS + damping)
     factor = factorize(S, least_degree(S))
-    fading = SOFTNESS * mean if isinstance(damping, int) else ca.if_else(damping > 0, 0, SOFTNESS * mean)
+    fading = mu if isinstance(damping, int) else ca.if_else(damping > 0, 0, mu)
     lam = ca.SX.zeros(m, 1)
     for _ in range(SWEEPS):
         lam = backward(factor, forward(factor, entries(c + fading * lam)))
     return lam
 
 
-def shortest(J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
+def shortest(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
     """x = F Jᵀ(J F Jᵀ)⁻¹ c."""
-    return F @ (J.T @ multipliers(J, F, c, damping))
+    return F @ (J.T @ multipliers(eq, J, F, c, damping))
 
 
 def along_displacement(eq: Equations, G: Any, d: Any) -> Any:
@@ -92,10 +92,15 @@ class Pieces(NamedTuple):
     gap: ca.Function
     place: ca.Function
     speeds: ca.Function
+    scales: Scales
+
+    def size(self, g: Any) -> Any:
+        """Root of the mean square of a residual in radians and parts of the mechanism's size; NaN shows."""
+        return ca.norm_2(g / self.scales.rows) / max(g.numel(), 1) ** 0.5 if g.numel() else ca.MX(0)
 
 
 def pieces(eq: Equations, free: Free) -> Pieces:
-    return Pieces(newton(eq, free), gap(eq), retraction(eq), _speeds(eq, free))
+    return Pieces(newton(eq, free), gap(eq), retraction(eq), _speeds(eq, free), eq.scales)
 
 
 @once
@@ -108,20 +113,15 @@ def newton(eq: Equations, free: Free) -> ca.Function:
     r, d, damping = ca.SX.sym("r", eq.tree.nq), ca.SX.sym("d", eq.tree.nv), ca.SX.sym("damping")
     g, G = closure(eq)(retraction(eq)(r, d), eq.p)
     J = along_displacement(eq, ca.sparsify(G), d)
-    delta = shortest(J, free.F, -ca.densify(g), damping)
+    delta = shortest(eq, J, free.F, -ca.densify(g), damping)
     return ca.Function("newton", [r, d, free.symbol, damping, eq.p], [ca.densify(delta), ca.densify(g)])
 
 
 @once
 def gap(eq: Equations) -> ca.Function:
-    """(r, d, p) → g at r ⊕ d."""
+    """(r, d, p) → g at r ⊕ d, metres or radians."""
     r, d = ca.SX.sym("r", eq.tree.nq), ca.SX.sym("d", eq.tree.nv)
     return ca.Function("gap", [r, d, eq.p], [ca.densify(closure(eq)(retraction(eq)(r, d), eq.p)[0])])
-
-
-def size(x: Any) -> Any:
-    """Root of the mean square: unlike the largest entry it shows NaN."""
-    return ca.norm_2(x) / max(x.numel(), 1) ** 0.5
 
 
 def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
@@ -139,13 +139,14 @@ def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
     x = ca.MX.sym("x", borders[-1])
     r0, d0, damping, steps, over, f0, p0 = ca.vertsplit(x, borders)
     delta, g = use.newton(r0, d0, ca.reshape(f0, *f.shape), damping, p0)
-    delta = LONGEST / ca.fmax(ca.norm_inf(delta), LONGEST) * delta
+    delta = LONGEST / ca.fmax(ca.norm_inf(delta / use.scales.speeds), LONGEST) * delta
     r1, d1 = (use.place(r0, delta), d0) if recentred else (r0, d0 + delta)
     g1 = use.gap(r1, d1, p0)
-    better = ca.sumsqr(g1) < ca.sumsqr(g)  # NaN is not better
-    hopeless = ca.logic_or(size(g) < ROUND_OFF, damping > MOST_DAMPING)
+    left = use.size(g)
+    better = use.size(g1) < left  # NaN is not better
+    hopeless = ca.logic_or(left < ROUND_OFF, damping > MOST_DAMPING)
     # The step from a closed pose is still taken: at singular ones a gap g leaves the pose open by its root.
-    over = ca.logic_or(size(g) < CLOSED, ca.logic_and(ca.logic_not(better), hopeless))
+    over = ca.logic_or(left < CLOSED, ca.logic_and(ca.logic_not(better), hopeless))
     less = ca.if_else(damping < LAST_DAMPING, 0, damping / 10)
     more = ca.fmax(10 * damping, FIRST_DAMPING)
     chosen = [ca.if_else(better, a, b) for a, b in ((r1, r0), (d1, d0), (less, more))]
@@ -159,19 +160,20 @@ def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
 
 
 def assembly(eq: Equations) -> ca.Function:
-    """(q, free, p) → (q, g, steps): the closed pose near q, with the joints that are not free held."""
+    """(q, free, p) → (q, g, steps, closed): the closed pose near q, joints that are not free held."""
     use = pieces_by_joint(eq)
     q, f, p = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("free", eq.tree.nv), ca.MX.sym("p", eq.p.numel())
     zero = ca.MX.zeros(eq.tree.nv, 1)
     start = use.place(q, zero)  # Euler parameters of any length become unit ones
     new, _, g, steps = closing(use, ASSEMBLY_TRIES, recentred=True)(start, zero, f, p)
-    return ca.Function("assembly", [q, f, p], [new, g, steps], ["q", "free", "p"], ["q_new", "g", "steps"])
+    names = ["q", "free", "p"], ["q_new", "g", "steps", "closed"]
+    return ca.Function("assembly", [q, f, p], [new, g, steps, use.size(g) < OPEN], *names)
 
 
 def _speeds(eq: Equations, free: Free) -> ca.Function:
     """(q, v, free, p) → v: what is free of v made to satisfy G v = 0 by the least change, the rest kept."""
     G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
-    v = eq.v + shortest(G, free.F, ca.densify(-(G @ eq.v)))
+    v = eq.v + shortest(eq, G, free.F, ca.densify(-(G @ eq.v)))
     names = ["q", "v", "free", "p"] if free.symbol.shape[1] == 1 else ["q", "v", "F", "p"]
     return ca.Function("speeds", [eq.q, eq.v, free.symbol, eq.p], [ca.densify(v)], names, ["v_new"])
 

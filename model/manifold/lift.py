@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 
 from ..equations.terms import Equations, once
-from .closing import Pieces, closing, free_directions, pieces, pieces_by_joint, size
+from .closing import Pieces, closing, free_directions, pieces, pieces_by_joint
 from .thresholds import LIFT_TRIES, LONGEST, OPEN, TINY
 
 
@@ -61,15 +61,15 @@ def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
     near, kept = joined(d, x), rate - dependent(rate)
     tau = ca.dot(kept, near - d) / ca.fmax(ca.sumsqr(kept), TINY)
     ahead = tau * dependent(rate)
-    ahead = ca.if_else(ca.norm_inf(ahead) < LONGEST, ahead, 0)
+    ahead = ca.if_else(ca.norm_inf(ahead / use.scales.speeds) < LONGEST, ahead, 0)
     search = closing(use, LIFT_TRIES, recentred=False)
     first = search(r, near + ahead, f, p)
-    done = size(first[2]) < OPEN
+    done = use.size(first[2]) < OPEN
     second = ca.Function.if_else("second", _stay(use), search)
     _, d1, g, _ = second(done, r, ca.if_else(done, first[1], near), f, p)
     q = use.place(r, d1)
     v = use.speeds(q, joined(rate, y), f, p)
-    results = [d1, q, v, displacement_rates(eq)(d1, v), size(g) < OPEN]
+    results = [d1, q, v, displacement_rates(eq)(d1, v), use.size(g) < OPEN]
     names = ["r", *symbols, "free" if f.shape[1] == 1 else "F", "p"]
     found = ["d_new", "q", "v", "rate_new", "closed"]
     return ca.Function("lift", [r, d, rate, x, y, f, p], results, names, found)

@@ -8,14 +8,13 @@ as the largest found at the pose and at a few nearby assembled ones.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
 
 from ..equations.topology import Tree
 from ..joints.types import TYPES
-from .thresholds import CARRIED, OPEN, RANK, TINY
+from .thresholds import CARRIED, RANK, TINY
 
 SAMPLES = 4
 REACH = 0.02  # radians or metres away from the pose
@@ -58,30 +57,23 @@ def motions(G: np.ndarray, generic: int) -> tuple[np.ndarray, float]:
 
 
 def generic_rank(
-    closure: Callable[[Any], Any],
-    near: Callable[[Any, Any], Any],
+    jacobian: Callable[[np.ndarray], np.ndarray],
+    near: Callable[[np.ndarray, np.ndarray], np.ndarray | None],
     q: np.ndarray,
 ) -> tuple[int, np.ndarray]:
     """Rank on the manifold around q, and a pose where it is attained.
 
-    `near(q, δ)` is a closed pose near q moved along δ. Seeded, so the answer does not change.
+    `near(q, δ)` is a closed pose near q moved along δ, if there is one. Seeded: the answer stays.
     """
-    best, pose = rank(closure(q)[1]), q
+    G = jacobian(q)
+    best, pose = rank(G), q
+    null = motions(G, best)[0]
     random = np.random.default_rng(0)
-    for _ in range(SAMPLES):
-        G = closure(q)[1]
-        if not G.size:
-            break
-        _, s, Vt = np.linalg.svd(G)
-        here = int((s > RANK * max(s.max(initial=0.0), TINY)).sum())
-        null = Vt[here:].T
-        if not null.shape[1]:
-            break
+    for _ in range(SAMPLES if G.size and null.size else 0):
         direction = null @ random.normal(size=null.shape[1])
         other = near(q, REACH * direction / max(np.abs(direction).max(), TINY))
-        g, G = closure(other)
-        if np.isfinite(other).all() and np.abs(g).max(initial=0.0) < OPEN and rank(G) > best:
-            best, pose = rank(G), other
+        if other is not None and (found := rank(jacobian(other))) > best:
+            best, pose = found, other
     return best, pose
 
 

@@ -35,7 +35,7 @@ SHORTEST = 2.0**-18  # of the step
 MOST_SCALING = 1.1  # of the kinetic energy, where sub-steps do not settle
 ENERGY_ERROR = 1e-6  # of the kinetic energy, per sub-step
 SPEED_LOSS = 1e-5  # length of the correction of v over the length of v, in the mass metric
-GAP = 1e-11  # largest |g|, metres or radians
+GAP = 1e-11  # largest |g|, radians or parts of the mechanism's size
 ROUND_OFF = 1e-12  # of all energies: what can't be told from zero
 
 
@@ -146,19 +146,18 @@ def finished(eq: Equations) -> ca.Function:
     """(q, v, p) → (v, loss, gap, kinetic, potential): v onto G v = 0, and what the step is judged by.
 
     The projection is the nearest in the mass metric. With S λ = G v it takes away the kinetic
-    energy ½ λᵀG v; `gap` is the largest |g| at q.
+    energy ½ λᵀG v; `gap` is the largest |g| at q, lengths measured by the size of the mechanism.
     """
     move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     closed = loops(eq.model, move)
     G = jacobian(eq.model, closed, move.X)
     miss = G @ eq.v
-    delta, lam = accelerations(
-        constrained(mass_matrix(eq.model, move.f), G), ca.SX.zeros(eq.tree.nv, 1), -miss
-    )
+    system = constrained(mass_matrix(eq.model, move.f), G, eq.scales.groups)
+    delta, lam = accelerations(system, ca.SX.zeros(eq.tree.nv, 1), -miss)
     v = eq.v + delta
     loss = 0.5 * ca.dot(lam, miss)
     g = residual(eq.model, closed)
-    gap = ca.mmax(ca.fabs(g)) if g.numel() else ca.SX(0)
+    gap = ca.mmax(ca.fabs(g / eq.scales.rows)) if g.numel() else ca.SX(0)
     kinetic, potential = _energies(eq, v)
     return ca.Function("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
 

@@ -13,13 +13,14 @@ from typing import Any
 import casadi as ca
 
 from ..equations.terms import Equations, closure, dynamics, retraction
+from .charts import unitless_jacobian
 from .closing import along_displacement, free_joints, gap, multipliers, shortest
 from .lift import displacement_rates
 
 
 def singular_form(eq: Equations) -> ca.Function:
     """(q, p, a, b) → aᵀG b: at singular vectors a, b its derivative is that of the singular value."""
-    G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
+    G = ca.sparsify(unitless_jacobian(eq)(eq.q, eq.p))
     a, b = ca.SX.sym("a", G.shape[0]), ca.SX.sym("b", G.shape[1])
     return ca.Function("singular_form", [eq.q, eq.p, a, b], [ca.densify(a.T @ G @ b)])
 
@@ -58,10 +59,10 @@ class _Kernels:
         self.gap = gap(eq)
         self.slip = ca.Function("slip", [eq.q, eq.v, eq.p], [ca.densify(G @ eq.v)])
         # x = F Gᵀ(G F Gᵀ)⁻¹ c and its transpose, along displacements (d) or along speeds (d = 0)
-        x = shortest(along, free.F, c)
+        x = shortest(eq, along, free.F, c)
         self.follow = ca.Function("follow", [eq.q, d, free.symbol, eq.p, c], [ca.densify(x)])
         seen = ca.densify(along @ (free.F @ b))
-        back = multipliers(along, free.F, seen)
+        back = multipliers(eq, along, free.F, seen)
         self.back = ca.Function("back", [eq.q, d, free.symbol, eq.p, b], [back])
         arguments = [eq.q, eq.v, eq.u, eq.p]
         results = [dynamics(eq)(*arguments)[0], outputs(*arguments)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine import Engine
 from ..errors import AssemblyError, SimulationError
-from ..manifold.gaps import loop_gaps, require_closed
+from ..manifold.gaps import loop_gaps, open_loop
 from ..state import State
 from ..variables import Table
 
@@ -29,10 +29,11 @@ def assembled(
     engine: Engine, q: np.ndarray, p: np.ndarray, free: np.ndarray | None = None
 ) -> tuple[np.ndarray, int, dict[str, float]]:
     """A closed pose near q, the steps it took, the residual of each loop; an error if there is none."""
-    q, g, steps = engine.assembly(q, p, free)
-    gaps = loop_gaps(g, engine.tree.cuts)
-    require_closed(engine.mechanism, gaps)
-    return q, steps, gaps
+    found = engine.assembly(q, p, free)
+    gaps = loop_gaps(found.g, engine.tree.cuts)
+    if not found.closed:
+        raise open_loop(engine.mechanism, gaps)
+    return found.q, found.steps, gaps
 
 
 def assemble(engine: Engine, state: State, held: Mapping[str, Any]) -> tuple[State, AssemblyReport]:

@@ -41,8 +41,8 @@ def chart(engine: Engine, state: State, states: Any = None) -> np.ndarray:
 def regular_motions(engine: Engine, state: State) -> np.ndarray:
     """A basis of the motions that the loops allow, nv × mobility; an error where there is none."""
     g, G = engine.closure(state.q, state.p)
-    name = engine.mechanism.name
-    if np.abs(g).max(initial=0) > OPEN:
+    name, scales = engine.mechanism.name, engine.equations.scales
+    if np.abs(g / scales.rows).max(initial=0) > OPEN:
         raise SimulationError(
             f"'{name}' is not assembled: its loops are open by {np.abs(g).max():.3g}; call assemble() first"
         )
@@ -51,13 +51,13 @@ def regular_motions(engine: Engine, state: State) -> np.ndarray:
             f"the speeds of '{name}' do not fit its loops; call assemble(), or set a state that does"
         )
     rank = engine.generic_rank(state.q, state.p)[0]
-    K, smallest = motions(G, rank)
+    K, smallest = motions(engine.unitless_jacobian(state.q, state.p), rank)
     if smallest < RANK:
         raise SimulationError(
             f"'{name}' is at a kinematic singularity (smallest singular value {smallest:.2g}, relative): "
             "no coordinates determine its motion here; move it away from this pose"
         )
-    return K
+    return scales.speeds[:, None] * K
 
 
 def _choice(engine: Engine, state: State, states: Any, K: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..engine import Engine
 from ..errors import SimulationError
-from ..manifold.rank import rank
+from ..manifold.rank import motions, rank
 from ..state import State
 
 
@@ -22,10 +22,11 @@ def inputs_for(
     is replaced by the nearest that is. With K a basis of motions the loops allow,
     (KᵀB) u = Kᵀ(M v̇ − F): solved with least norm where several inputs could do it.
     """
-    tree, name = engine.tree, engine.mechanism.name
+    name = engine.mechanism.name
     M, G, right, gamma, B = engine.kernel("coefficients")(state.q, state.v, 0 * state.u, state.p)
     dv = _consistent(engine, acceleration, G, gamma)
-    K = np.linalg.svd(G)[2][rank(G) :].T if len(gamma) else np.eye(tree.nv)
+    J, size = engine.unitless_jacobian(state.q, state.p), engine.equations.scales.speeds
+    K = size[:, None] * motions(J, rank(J))[0]
     need = K.T @ (M @ dv - right)
     u, *_ = np.linalg.lstsq(K.T @ B, need, rcond=1e-10)
     lacking = np.abs(K.T @ B @ u - need).max(initial=0.0)

@@ -37,7 +37,7 @@ def report(engine: Engine, state: State) -> Report:
     """The mechanism at a pose."""
     mechanism, tree = engine.mechanism, engine.tree
     generic, pose = engine.generic_rank(state.q, state.p)
-    G = engine.closure(state.q, state.p)[1]
+    G = engine.unitless_jacobian(state.q, state.p)
     names = row_names(engine.equations.model)
     return Report(
         tuple(b.name for b in mechanism.bodies),
@@ -50,7 +50,7 @@ def report(engine: Engine, state: State) -> Report:
         generic,
         rank(G),
         tree.nv - generic,
-        redundant_rows(engine.closure(pose, state.p)[1], generic, names),
+        redundant_rows(engine.unitless_jacobian(pose, state.p), generic, names),
         distance(G, generic),
         undetermined(G, tree),
     )
