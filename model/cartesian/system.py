@@ -24,6 +24,7 @@ from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
 from ..equations.forces import applied, cut_speeds
 from ..equations.kinematics import Model, motion
 from ..equations.loops import Loop, jacobian, loops, velocity_terms
+from ..equations.scales import scales
 from ..equations.terms import Equations, Forces
 from ..equations.topology import span
 from ..joints.types import TYPES
@@ -69,7 +70,7 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
     q, dq = ca.SX.sym("q", model.tree.nq), ca.SX.sym("dq", model.tree.nq)
     u = ca.SX.sym("u", len(mechanism.inputs()))
     N = ca.diagcat(*(ca.diagcat(ca.SX.eye(3), local_matrix(q[w][3:])) for w in at.values()))
-    eq = Equations(model, q, N @ dq, u, ca.SX(0, 1), ())
+    eq = Equations(model, q, N @ dq, u, ca.SX(0, 1), (), scales(model.mechanism, model.tree))
     engine = _engine(eq)
 
     build = Rows(at, q, dq)
