@@ -133,6 +133,19 @@ def test_a_wrong_name_in_a_description_is_refused_at_load(
         assert str(caught.value).startswith(f"{where}output '{name}': ") and sentence in str(caught.value)
 
 
+def test_a_component_too_long_to_count_is_only_a_wrong_name() -> None:
+    for wrong in (f"energy[{'9' * 5000}]", "body.platform.position[\u0663]", "height\n[2]"):
+        with pytest.raises(DescriptionError, match="there is no output"):
+            checked(replace(load("stewart"), outputs={"x": wrong}))
+
+
+def test_a_motor_on_a_screw_gives_a_torque() -> None:
+    screw = next(m for m in (random_tree(seed, 1) for seed in range(99)) if m.joints[0].type == "helical")
+    table = variables(checked(screw), span(screw))
+    assert table.inputs.find("m_j1").unit == table.outputs.find("input.m_j1").unit == "N.m"
+    assert table.inputs.find("c1").unit == "N"
+
+
 def test_own_names_are_read_recorded_and_watched_like_any_other() -> None:
     from cutjoint.model.run.events import Event
 

@@ -18,6 +18,7 @@ from cutjoint.model.design.sensitivity import motion_sensitivities, sensitivitie
 from cutjoint.ros.loop import Loop
 from cutjoint.ros.report import Health
 from cutjoint.ros.settings import Settings
+from fmpy.validation import validate_fmu
 from fmu_tools import folder, get, initialize, instance, names
 from test_names import OWN, aliased
 from test_ros_parts import Silent
@@ -149,6 +150,7 @@ def fmu_of(name: str, kind: str) -> Path:
 @pytest.mark.parametrize("kind", ["2", "3", "python"])
 def test_in_fmus(name: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = listed(name, capsys)
+    assert validate_fmu(str(fmu_of(name, kind))) == []
     with instance(fmu_of(name, kind)) as fmu:
         shown = names(fmu, "output")
         assert sorted(shown) == sorted(found if kind == "3" else columns(name))
