@@ -310,13 +310,9 @@ class Mechanism:
 
     def with_start(self, coordinates: Mapping[str, Iterable[float]]) -> Mechanism:
         """The same mechanism, assembled from other coordinates of the named joints."""
-        joints = (_starting(j, coordinates.get(j.name, j.start)) for j in self.joints)
+        start = {name: tuple(float(x) for x in q) for name, q in coordinates.items()}
+        joints = (replace(j, start=start.get(j.name, j.start)) for j in self.joints)
         return replace(self, joints=tuple(joints))
-
-
-def _starting(joint: Joint, start: Iterable[float]) -> Joint:
-    new = tuple(float(x) for x in start)
-    return joint if new == (joint.start or TYPES[joint.type].zero) else replace(joint, start=new)
 
 
 def find(items: Iterable[Any], name: str, what: str) -> Any:

@@ -10,7 +10,7 @@ from math import isclose, pi
 from typing import Any
 
 from ..errors import DescriptionError
-from ..joints.types import JointType
+from ..joints.types import TYPES, JointType
 from .check import check
 from .drawing import Vector, minus, plus, x_axis, z_axis
 from .field_kinds import Coordinates, Gravity, Group, Inertia, Orientation, Part
@@ -29,14 +29,20 @@ _TURNS = ("orientation", "axis", "across")
 
 def rewritten(text: str, file: str, mechanism: Mechanism) -> str | None:
     """The description in `text` with the numbers of `mechanism`; None where more than numbers changed."""
-    new = check(mechanism)
+    new = _started(mechanism)
     try:
         rewriting = _Rewriting(text, file)
         changed = rewriting.numbers_of(new)
-        again = check(build(parse(changed).values, file)[0])
+        again = _started(build(parse(changed).values, file)[0])
         return changed if _near(again, new, rewriting.reach) else None
     except (NotInPlace, DescriptionError):
         return None
+
+
+def _started(mechanism: Mechanism) -> Mechanism:
+    """The mechanism, checked, with every start said, so that one left out is the same as zero."""
+    mechanism = check(mechanism)
+    return mechanism.with_start({j.name: j.start or TYPES[j.type].zero for j in mechanism.joints})
 
 
 def _near(a: Any, b: Any, reach: float) -> bool:
@@ -68,7 +74,7 @@ class _Rewriting:
     def __init__(self, text: str, file: str) -> None:
         self.edits = Edits(text)
         described, reading = build(self.edits.values, file)
-        self.old, self.drawn, self.origins = check(described), reading.drawn, reading.origins
+        self.old, self.drawn, self.origins = _started(described), reading.drawn, reading.origins
         self.reach = max(abs(x) for origin in self.origins.values() for x in origin)
 
     def numbers_of(self, new: Mechanism) -> str:
