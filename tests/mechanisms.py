@@ -104,6 +104,34 @@ def bricard() -> Mechanism:
     return Mechanism("bricard", tuple(bodies), tuple(joints))
 
 
+def bennett(a: float = 1.0, b: float = 0.6, twist: float = 0.9) -> Mechanism:
+    """Bennett's linkage: four hinges in space, opposite bars alike, sin α/a = sin β/b.
+
+    Three speeds, five rows, rank two on the manifold and three beside it.
+    """
+    other = float(np.arcsin(b * np.sin(twist) / a))
+    lengths, twists = (a, b, a, b), (twist, other, twist, other)
+    theta = 1.9
+    half = np.tan(theta / 2)
+    phi = 2 * np.arctan(np.sin((other + twist) / 2) / np.sin((other - twist) / 2) / half)
+    angles = (theta, phi, -theta, -phi)
+    names = ["ground", "bar1", "bar2", "bar3"]
+    bodies = [
+        Body(names[k], 1.0, (lengths[k] / 2, 0.0, 0.0), (0.01, 0.1, 0.1, 0.0, 0.0, 0.0)) for k in (1, 2, 3)
+    ]
+    joints = []
+    for k in range(4):
+        # bar k runs along x from hinge k, whose axis is z, to hinge k + 1, whose axis is twisted about x
+        end = Frame(
+            (lengths[k], 0.0, 0.0), (float(np.cos(twists[k] / 2)), float(np.sin(twists[k] / 2)), 0.0, 0.0)
+        )
+        start = () if k == 3 else (float(angles[k]),)
+        joints.append(
+            Joint(f"hinge{k}", "revolute", names[k], names[(k + 1) % 4], end, start=start, cut=k == 3 or None)
+        )
+    return Mechanism("bennett", tuple(bodies), tuple(joints))
+
+
 def stiff_five_bar(stiffness: float = 1e6, damping: float = 2e4) -> Mechanism:
     """The five-bar with a stiff, damped strut between its elbows: one fast and one slow freedom."""
     plain = five_bar()

@@ -70,7 +70,7 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
     q, dq = ca.SX.sym("q", model.tree.nq), ca.SX.sym("dq", model.tree.nq)
     u = ca.SX.sym("u", len(mechanism.inputs()))
     N = ca.diagcat(*(ca.diagcat(ca.SX.eye(3), local_matrix(q[w][3:])) for w in at.values()))
-    eq = Equations(model, q, N @ dq, u, ca.SX(0, 1), (), scales(model.mechanism, model.tree))
+    eq = Equations(model, q, N @ dq, u, ca.SX(0, 1), (), scales(model.mechanism, model.tree), model.mechanism)
     engine = _engine(eq)
 
     build = Rows(at, q, dq)

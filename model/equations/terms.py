@@ -36,6 +36,7 @@ class Equations:
     p: Any
     parameters: tuple[Any, ...]  # layout of p, from `parameters.symbolic`
     scales: Scales
+    described: Mechanism  # the same with numbers
     traced: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `once` keeps
 
     @property
@@ -87,6 +88,7 @@ def equations(mechanism: Mechanism) -> Equations:
         p,
         layout,
         scales(mechanism, tree),
+        mechanism,
     )
 
 

@@ -13,6 +13,7 @@ which there is a bounded number; far from singularities this costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import casadi as ca
@@ -24,6 +25,7 @@ from ..equations.loops import jacobian, loops, residual
 from ..equations.outputs import energies
 from ..equations.solve import accelerations, constrained
 from ..equations.terms import Equations, once, project_position, rates
+from .redundancy import grows_beside_manifold
 
 # Classical Runge-Kutta: nodes, weights. Each stage uses the slope before it.
 NODES = (0.0, 0.5, 0.5, 1.0)
@@ -64,20 +66,31 @@ def single(eq: Equations) -> ca.Function:
     slope, onto_position, finish = rates(eq), project_position(eq), finished(eq)
     q, v, work = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("v", eq.tree.nv), ca.MX.sym("work")
     u, p, h = ca.MX.sym("u", eq.u.numel()), ca.MX.sym("p", eq.p.numel()), ca.MX.sym("h")
+    stage = _projected(onto_position, POSITION_SWEEPS if grows_beside_manifold(eq) else 0)
     dq = dv = power = None
     total: list[Any] = [0, 0, 0]
     for node, weight in zip(NODES, WEIGHTS, strict=True):
-        at = (q, v) if dq is None else (q + node * h * dq, v + node * h * dv)
+        at = (q, v) if dq is None else (stage(q + node * h * dq, p), v + node * h * dv)
         dq, dv, power = slope(*at, u, p)
         total = [a + weight * b for a, b in zip(total, (dq, dv, power), strict=True)]
     q1, v1, work1 = q + h * total[0], v + h * total[1], work + h * total[2]
-    for _ in range(POSITION_SWEEPS):
-        q1 = onto_position(q1, p)
+    q1 = _projected(onto_position, POSITION_SWEEPS)(q1, p)
     v1, loss, gap, kinetic, potential = finish(q1, v1, p)
     before = energy(eq)(q, v, p)
     drift = kinetic + potential - before[0] - before[1] - (work1 - work)
     error = judged(drift, loss, gap, kinetic, ca.fabs(potential) + ca.fabs(work1 - work))
     return ca.Function("single", [q, v, work, u, p, h], [q1, v1, work1, error])
+
+
+def _projected(once: ca.Function, sweeps: int) -> Callable[[Any, Any], Any]:
+    """(q, p) → q: some Newton steps onto the manifold."""
+
+    def onto(q: Any, p: Any) -> Any:
+        for _ in range(sweeps):
+            q = once(q, p)
+        return q
+
+    return onto
 
 
 def judged(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any) -> Any:
