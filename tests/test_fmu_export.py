@@ -58,15 +58,6 @@ def test_what_is_inside(tmp_path: Path) -> None:
         assert "/tmp" not in text and str(Path.home()) not in text
 
 
-@pytest.mark.skipif(shutil.which("nm") is None or sys.platform != "linux", reason="needs nm and Linux")
-def test_only_the_interface_is_visible(tmp_path: Path) -> None:
-    with zipfile.ZipFile(exported("fourbar")) as archive:
-        library = archive.extract("binaries/linux64/fourbar.so", tmp_path)
-    done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
-    found = [line.split()[-1] for line in done.stdout.splitlines()]
-    assert len(found) == 44 and all(name.startswith("fmi2") for name in found)
-
-
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_sources_can_be_compiled_again(tmp_path: Path, fmi: int) -> None:

@@ -1,15 +1,19 @@
-/* FMI 2.0: model exchange and co-simulation on one core. The types below are the standard's ABI. */
+/* FMI 2.0: model exchange and co-simulation on one core. */
 #include "core.h"
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef CJ_STANDARD_HEADERS /* a test has the compiler compare all signatures with the standard's */
+#include "fmi2Functions.h"
+#else
+typedef int fmi2Type, fmi2StatusKind;
 typedef cj_status fmi2Status; /* OK, warning, discard, error; fatal and pending never occur */
-typedef void (*fmi2Logger)(void*, const char*, int, const char*, const char*, ...);
+typedef void (*fmi2CallbackLogger)(void*, const char*, fmi2Status, const char*, const char*, ...);
 typedef struct {
-    fmi2Logger logger;
+    fmi2CallbackLogger logger;
     void* (*allocateMemory)(size_t, size_t);
     void (*freeMemory)(void*);
-    void (*stepFinished)(void*, int);
+    void (*stepFinished)(void*, fmi2Status);
     void* componentEnvironment;
 } fmi2CallbackFunctions;
 typedef struct {
@@ -17,6 +21,7 @@ typedef struct {
         valuesOfContinuousStatesChanged, nextEventTimeDefined;
     double nextEventTime;
 } fmi2EventInfo;
+#endif
 
 typedef struct {
     cj_instance core; /* first, so that a component is a core too */
@@ -34,7 +39,7 @@ static void tell(void* host, cj_status status, const char* category, const char*
         plain[n++] = *message;
     }
     plain[n] = 0;
-    if (c->host.logger) c->host.logger(c->host.componentEnvironment, c->name ? c->name : "", (int)status, category, plain);
+    if (c->host.logger) c->host.logger(c->host.componentEnvironment, c->name ? c->name : "", (fmi2Status)status, category, plain);
 }
 
 CJ_EXPORT const char* fmi2GetTypesPlatform(void) { return "default"; }
@@ -46,7 +51,7 @@ CJ_EXPORT fmi2Status fmi2SetDebugLogging(void* c, int on, size_t n, const char* 
     return cj_set_logging(c, on);
 }
 
-CJ_EXPORT void* fmi2Instantiate(const char* name, int type, const char* guid, const char* resources,
+CJ_EXPORT void* fmi2Instantiate(const char* name, fmi2Type type, const char* guid, const char* resources,
                                 const fmi2CallbackFunctions* functions, int visible, int logging)
 {
     (void)resources; (void)visible; /* everything is in the code */
@@ -204,22 +209,22 @@ CJ_EXPORT fmi2Status fmi2GetRealOutputDerivatives(void* p, const unsigned vr[], 
 
 CJ_EXPORT fmi2Status fmi2CancelStep(void* p) { return cj_absent(p, "cancelling: a step ends before the call does"); }
 
-CJ_EXPORT fmi2Status fmi2GetStatus(void* p, int kind, fmi2Status* value) { (void)kind; (void)value; return p ? CJ_DISCARD : CJ_ERROR; }
+CJ_EXPORT fmi2Status fmi2GetStatus(void* p, fmi2StatusKind kind, fmi2Status* value) { (void)kind; (void)value; return p ? CJ_DISCARD : CJ_ERROR; }
 
-CJ_EXPORT fmi2Status fmi2GetRealStatus(void* p, int kind, double* value)
+CJ_EXPORT fmi2Status fmi2GetRealStatus(void* p, fmi2StatusKind kind, double* value)
 {
     if (!p || kind != 2) return CJ_DISCARD; /* 2: the last time that was reached */
     *value = ((component*)p)->core.now.time;
     return CJ_OK;
 }
 
-CJ_EXPORT fmi2Status fmi2GetIntegerStatus(void* p, int kind, int* value) { (void)kind; (void)value; return p ? CJ_DISCARD : CJ_ERROR; }
+CJ_EXPORT fmi2Status fmi2GetIntegerStatus(void* p, fmi2StatusKind kind, int* value) { (void)kind; (void)value; return p ? CJ_DISCARD : CJ_ERROR; }
 
-CJ_EXPORT fmi2Status fmi2GetBooleanStatus(void* p, int kind, int* value)
+CJ_EXPORT fmi2Status fmi2GetBooleanStatus(void* p, fmi2StatusKind kind, int* value)
 {
     if (!p || kind != 3) return CJ_DISCARD; /* 3: whether the FMU wants to end */
     *value = 0;
     return CJ_OK;
 }
 
-CJ_EXPORT fmi2Status fmi2GetStringStatus(void* p, int kind, const char** value) { (void)kind; (void)value; return p ? CJ_DISCARD : CJ_ERROR; }
+CJ_EXPORT fmi2Status fmi2GetStringStatus(void* p, fmi2StatusKind kind, const char** value) { (void)kind; (void)value; return p ? CJ_DISCARD : CJ_ERROR; }

@@ -6,13 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef CJ_STANDARD_HEADERS /* a test has the compiler compare all signatures with the standard's */
+#include "fmi3Functions.h"
+#else
 typedef cj_status fmi3Status;
-typedef unsigned int vref;
-typedef void (*fmi3Logger)(void*, int, const char*, const char*);
+typedef int fmi3IntervalQualifier, fmi3DependencyKind;
+typedef void (*fmi3LogMessageCallback)(void*, fmi3Status, const char*, const char*);
+typedef void (*fmi3IntermediateUpdateCallback)(void*, double, bool, bool, bool, bool, bool*, double*);
+typedef void (*fmi3ClockUpdateCallback)(void*);
+typedef void (*fmi3LockPreemptionCallback)(void);
+typedef void (*fmi3UnlockPreemptionCallback)(void);
+#endif
+typedef uint32_t vref;
 
 typedef struct {
     cj_instance core; /* first, so that an instance is a core too */
-    fmi3Logger logger;
+    fmi3LogMessageCallback logger;
     void* environment;
     unsigned slots[2][CJ_ROOM(SLOT_END)]; /* room to write out arrays */
 } instance;
@@ -23,7 +32,7 @@ static void tell(void* host, cj_status status, const char* category, const char*
     if (c->logger) c->logger(c->environment, (int)status, category, message);
 }
 
-static void* create(const char* name, const char* token, bool logging, void* environment, fmi3Logger logger, int exchange)
+static void* create(const char* name, const char* token, bool logging, void* environment, fmi3LogMessageCallback logger, int exchange)
 {
     const char* problem = NULL;
     if (!name || !*name) problem = "an instance needs a name";
@@ -51,7 +60,7 @@ CJ_EXPORT fmi3Status fmi3SetDebugLogging(void* c, bool on, size_t n, const char*
 }
 
 CJ_EXPORT void* fmi3InstantiateModelExchange(const char* name, const char* token, const char* resources, bool visible,
-                                             bool logging, void* environment, fmi3Logger logger)
+                                             bool logging, void* environment, fmi3LogMessageCallback logger)
 {
     (void)resources; (void)visible; /* everything is in the code */
     return create(name, token, logging, environment, logger, 1);
@@ -59,7 +68,8 @@ CJ_EXPORT void* fmi3InstantiateModelExchange(const char* name, const char* token
 
 CJ_EXPORT void* fmi3InstantiateCoSimulation(const char* name, const char* token, const char* resources, bool visible,
                                             bool logging, bool event_mode, bool early_return, const vref intermediate[],
-                                            size_t n, void* environment, fmi3Logger logger, void* update)
+                                            size_t n, void* environment, fmi3LogMessageCallback logger,
+                                            fmi3IntermediateUpdateCallback update)
 {
     (void)resources; (void)visible; (void)early_return; (void)intermediate; (void)update; (void)n;
     if (event_mode) {
@@ -70,7 +80,9 @@ CJ_EXPORT void* fmi3InstantiateCoSimulation(const char* name, const char* token,
 }
 
 CJ_EXPORT void* fmi3InstantiateScheduledExecution(const char* name, const char* token, const char* resources, bool visible,
-                                                  bool logging, void* environment, fmi3Logger logger, void* a, void* b, void* c)
+                                                  bool logging, void* environment, fmi3LogMessageCallback logger,
+                                                  fmi3ClockUpdateCallback a, fmi3LockPreemptionCallback b,
+                                                  fmi3UnlockPreemptionCallback c)
 {
     (void)name; (void)token; (void)resources; (void)visible; (void)logging; (void)a; (void)b; (void)c;
     if (logger) logger(environment, CJ_ERROR, "logStatusError", "this FMU does not offer scheduled execution");
@@ -247,14 +259,24 @@ CJ_EXPORT fmi3Status fmi3GetBinary(void* p, const vref r[], size_t n, size_t siz
 CJ_EXPORT fmi3Status fmi3SetBinary(void* p, const vref r[], size_t n, const size_t sizes[], const uint8_t* const v[], size_t m)
 { (void)r; (void)sizes; (void)v; (void)m; return p && n == 0 ? CJ_OK : cj_absent(p, "binary variables"); }
 
-/* Functions whose arguments are not looked at: the caller cleans up, so one shape serves them all. */
-#define ABSENT(name, what) CJ_EXPORT fmi3Status name(void* p) { return cj_absent(p, what); }
-ABSENT(fmi3GetClock, "clocks") ABSENT(fmi3SetClock, "clocks") ABSENT(fmi3GetIntervalDecimal, "clocks")
-ABSENT(fmi3GetIntervalFraction, "clocks") ABSENT(fmi3GetShiftDecimal, "clocks") ABSENT(fmi3GetShiftFraction, "clocks")
-ABSENT(fmi3SetIntervalDecimal, "clocks") ABSENT(fmi3SetIntervalFraction, "clocks") ABSENT(fmi3SetShiftDecimal, "clocks")
-ABSENT(fmi3SetShiftFraction, "clocks") ABSENT(fmi3ActivateModelPartition, "scheduled execution")
-ABSENT(fmi3EnterConfigurationMode, "structural parameters") ABSENT(fmi3ExitConfigurationMode, "structural parameters")
-ABSENT(fmi3EnterStepMode, "event mode in co-simulation")
-ABSENT(fmi3GetOutputDerivatives, "output derivatives: velocities and accelerations are outputs themselves")
-ABSENT(fmi3GetNumberOfVariableDependencies, "dependencies of elements; see modelDescription.xml")
-ABSENT(fmi3GetVariableDependencies, "dependencies of elements; see modelDescription.xml")
+#define ABSENT(name, what, ...) CJ_EXPORT fmi3Status name(void* p, __VA_ARGS__) { return cj_absent(p, what); }
+#define CLOCKS(name, ...) ABSENT(name, "clocks", const vref r[], size_t n, __VA_ARGS__)
+CLOCKS(fmi3GetClock, bool v[])
+CLOCKS(fmi3SetClock, const bool v[])
+CLOCKS(fmi3GetIntervalDecimal, double v[], fmi3IntervalQualifier q[])
+CLOCKS(fmi3GetIntervalFraction, uint64_t v[], uint64_t of[], fmi3IntervalQualifier q[])
+CLOCKS(fmi3GetShiftDecimal, double v[])
+CLOCKS(fmi3GetShiftFraction, uint64_t v[], uint64_t of[])
+CLOCKS(fmi3SetIntervalDecimal, const double v[])
+CLOCKS(fmi3SetIntervalFraction, const uint64_t v[], const uint64_t of[])
+CLOCKS(fmi3SetShiftDecimal, const double v[])
+CLOCKS(fmi3SetShiftFraction, const uint64_t v[], const uint64_t of[])
+ABSENT(fmi3ActivateModelPartition, "scheduled execution", vref clock, double time)
+ABSENT(fmi3GetOutputDerivatives, "output derivatives: velocities and accelerations are outputs themselves",
+       const vref r[], size_t n, const int32_t orders[], double v[], size_t m)
+ABSENT(fmi3GetNumberOfVariableDependencies, "dependencies of elements; see modelDescription.xml", vref r, size_t* n)
+ABSENT(fmi3GetVariableDependencies, "dependencies of elements; see modelDescription.xml",
+       vref r, size_t at[], vref on[], size_t there[], fmi3DependencyKind kinds[], size_t n)
+CJ_EXPORT fmi3Status fmi3EnterConfigurationMode(void* p) { return cj_absent(p, "structural parameters"); }
+CJ_EXPORT fmi3Status fmi3ExitConfigurationMode(void* p) { return cj_absent(p, "structural parameters"); }
+CJ_EXPORT fmi3Status fmi3EnterStepMode(void* p) { return cj_absent(p, "event mode in co-simulation"); }
