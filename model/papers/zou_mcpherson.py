@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from ..describe.drawing import matrix_orientation
 from ..describe.mechanism import Body, Frame, Joint, Mechanism
-from ..design.derivatives import End, Partials, matrix, revolute_spherical, tilde, translational_distance
 from ..design.propagate import propagate
-from ..joints.euler import world_matrix
+from ..joints.rigid_motion import rotation
+from ..joints.rows import Ends
+from ..joints.types import TYPES
 from ..show.picture_change import change_figure
 from ..show.table import table
 from . import Progress, Study, Verdict
@@ -51,7 +55,7 @@ PRINTED: dict[str, tuple[float, int]] = {
 class Unknowns:
     """All variables of the paper's example in one vector, with names for its parts."""
 
-    x: np.ndarray
+    x: Any  # numbers or symbols
 
     p = property(lambda self: self.x[:4])
     slide = property(lambda self: self.x[4])
@@ -73,68 +77,45 @@ def start() -> np.ndarray:
     return np.concatenate([(half, 0, 0, -half, -0.425, 0.305), mount, *s_rs, *s_td, (0.203, 0.3742)])
 
 
-def rotation_EG(p: np.ndarray) -> np.ndarray:
-    """A'' = E Gᵀ as the paper has it: a rotation times pᵀp."""
-    return matrix(p) * (p @ p)
-
-
-def constraints(u: Unknowns, exact: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The four rows Φ and their derivative by all unknowns.
+@cache
+def constraints() -> ca.Function:
+    """x → the four rows Φ, ∂Φ/∂x, and ∂Φ/∂x with the virtual rotation 2E of the paper in the columns of p.
 
     By p: Φ_ẑ2 B with B = (x̃, 1) A1 C12 2E, turned about the strut's ball x. The printed B has r̃2
-    in the place of x̃, without the −d̃ of Eq. 34; that does not give the published numbers.
-    `exact` adds what the virtual rotation leaves out: E Gᵀ grows with pᵀp, δA''u = … + 2 A''u pᵀδp.
+    in the place of x̃, without the −d̃ of Eq. 34; that does not give the published numbers. It leaves
+    out that E Gᵀ grows with pᵀp: 2E δp is the rotation for δp ⟂ p alone, and E p = 0.
     """
-    C = np.array(C_ST)
-    A2 = C @ rotation_EG(u.p)
-    g = A2[:, 2]
-    r2 = u.mount + g * u.slide
-    ends = [
-        (End(np.eye(3), np.zeros(3), s12, np.array(axes)), End(A2, r2, s21, np.eye(3)))
-        for (s12, s21), axes in ((u.arm, C_RS), (u.rod, C_TD))
-    ]
-    arm = revolute_spherical(*ends[0], u.lengths[0])
-    rod = translational_distance(*ends[1], u.lengths[1], u.rack)
-    Phi = np.concatenate([arm.value, rod.value, [u.p @ u.p - 1]])
-    J = np.zeros((4, 23))
-    H = C @ (2 * world_matrix(u.p))
-    B = np.vstack([tilde(u.mount) @ H, H])
-    for part, (i, j), rows in ((arm, ends[0], slice(0, 2)), (rod, ends[1], slice(2, 3))):
-        by_state = part.state(i, j)[1]
-        J[rows, :4] = by_state @ B
-        if exact:
-            J[rows, :4] += _growth(part, j, u)
-        J[rows, 4] = part.rj @ g
-        J[rows, 6:9] = part.rj
-    J[2:3, 5] = rod.travel[:, 0]
-    J[:2, 9:12], J[:2, 12:15], J[:2, 21:22] = arm.si, arm.sj, arm.length
-    J[2:3, 15:18], J[2:3, 18:21], J[2:3, 22:23] = rod.si, rod.sj, rod.length
-    J[3, :4] = 2 * u.p
-    return Phi, J
-
-
-def _growth(part: Partials, j: End, u: Unknowns) -> np.ndarray:
-    """The rest of the exact derivative: everything the unnormalised A'' carries grows, at pᵀp = 1.
-
-    2E δp is the rotation for δp ⟂ p alone; for δp along p it gives nothing, since E p = 0.
-    """
-    carried = j.A[:, 2] * u.slide + j.arm
-    turned = j.A / (u.p @ u.p)
-    full = turned[:, 2] * u.slide + turned @ j.s
-    exact_turn = -tilde(full) @ np.array(C_ST) @ (2 * world_matrix(u.p))
-    used = -tilde(carried) @ np.array(C_ST) @ (2 * world_matrix(u.p))
-    return part.rj @ (exact_turn - used + np.outer(2 * full, u.p))
+    x, turn, zero = ca.SX.sym("x", 23), ca.SX.sym("turn", 3), ca.SX.zeros(3, 1)
+    u, C = Unknowns(x), ca.SX(ca.DM(C_ST))
+    A2 = (ca.SX.eye(3) + ca.skew(turn)) @ C @ rotation(u.p) * ca.sumsqr(u.p)  # A'' = E Gᵀ
+    r2 = u.mount + A2[:, 2] * u.slide
+    rows = []
+    for kind, (s12, s21), axes, length in (
+        ("revolute-spherical", u.arm, C_RS, u.lengths[0]),
+        ("translational-distance", u.rod, C_TD, u.lengths[1]),
+    ):
+        ends = Ends(ca.SX(ca.DM(axes)), s12, A2, r2 + A2 @ s21, zero, zero, zero, zero)
+        joint = SimpleNamespace(length=length, travel=u.rack)
+        for lock in TYPES[kind].locks:
+            rows += [row.residual for row in lock.evaluate(ends, joint, (ca.SX.eye(3), zero, zero))]
+    Phi = ca.vertcat(*rows, ca.sumsqr(u.p) - 1)
+    E = ca.horzcat(-u.p[1:], ca.skew(u.p[1:]) + u.p[0] * ca.SX.eye(3))
+    exact = ca.jacobian(Phi, x)
+    virtual = ca.SX(exact)
+    virtual[:3, :4] = ca.jacobian(Phi[:3], turn) @ C @ (2 * E)
+    return ca.Function("constraints", [x], ca.substitute([Phi, exact, virtual], [turn], [zero]))
 
 
 def iterate(x: np.ndarray, free: list[int], exact: bool, stop: float = STOP) -> tuple[np.ndarray, float, int]:
     """Minimum-norm Newton steps until ‖Φ‖₂ ≤ stop."""
     x = x.copy()
-    for n in range(MOST):
-        Phi, J = constraints(Unknowns(x), exact)
-        if np.linalg.norm(Phi) <= stop:
-            return x, float(np.linalg.norm(Phi)), n
-        x[free] -= np.linalg.pinv(J[:, free]) @ Phi
-    return x, float(np.linalg.norm(constraints(Unknowns(x), exact)[0])), MOST
+    for n in range(MOST + 1):
+        Phi, *slopes = (np.array(part) for part in constraints()(x))
+        size = float(np.linalg.norm(Phi))
+        if size <= stop or n == MOST:
+            break
+        x[free] -= np.linalg.pinv(slopes[0 if exact else 1][:, free]) @ Phi.ravel()
+    return x, size, n
 
 
 def suspension(x: np.ndarray) -> Mechanism:
