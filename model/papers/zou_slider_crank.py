@@ -10,7 +10,6 @@ import numpy as np
 
 from ..describe.mechanism import Mechanism
 from ..design.propagate import Propagation, propagate
-from ..joints.types import TYPES
 from ..loading import load
 from ..show.picture_change import change_figure
 from ..show.table import table
@@ -102,8 +101,7 @@ def begun(mechanism: Mechanism) -> Mechanism:
 def values(result: Propagation) -> dict[str, Any]:
     """The rows of Table 4 from a propagation."""
     m: Mechanism = result.mechanism
-    joints = (m.joint(name) for name in ("crank", "slider", "universal"))
-    q = {joint.name: joint.start or TYPES[joint.type].zero for joint in joints}
+    q = {name: m.joint(name).start for name in ("crank", "slider", "universal")}
     return {
         "s01": m.joint("crank").on_parent.position,
         "s03": m.joint("slider").on_parent.position,
