@@ -52,7 +52,7 @@ def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS) -> ca.Function:
     u, p, h = ca.MX.sym("u", eq.u.numel()), ca.MX.sym("p", eq.p.numel()), ca.MX.sym("h")
     names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new"]
     once = single(eq)
-    if substeps <= 1 or not eq.tree.cuts:
+    if substeps <= 1:
         new = once(q, v, work, u, p, h)[:3]
         return ca.Function("step", [q, v, work, u, p, h], list(new), *names)
     *new, error = once(q, v, work, u, p, h)
