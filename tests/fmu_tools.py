@@ -25,6 +25,18 @@ from fmpy.fmi3 import FMU3Model, FMU3Slave
 HOST = sorted(Path(__file__).parent.glob("fmu_host*.c"))
 SOME = ("joint.*.position", "joint.*.velocity", "energy", "loop.residual", "singularity.distance")
 
+# Two tops on balls, the second one counted against the tree's direction: only balls, and fast ones.
+TOPS = """
+name: tops
+gravity: 9.81
+bodies:
+  first: {mass: 2, com: [0, 0, 0.1], inertia: [0.03, 0.02, 0.01]}
+  second: {mass: 1, com: [0.05, 0, 0.3], inertia: [0.004, 0.006, 0.008]}
+joints:
+  pivot: {type: spherical, parent: ground, child: first, at: [0, 0, 0], speed: [5, -3, 20]}
+  neck: {type: spherical, parent: second, child: first, at: [0, 0, 0.2], speed: [-8, 4, 6]}
+"""
+
 
 @functools.cache
 def folder() -> Path:
@@ -32,6 +44,15 @@ def folder() -> Path:
     made = Path(tempfile.mkdtemp(prefix="cutjoint-test-fmu-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     return made
+
+
+def described(name: str) -> str:
+    """An example's name, or the file of what is described above."""
+    if name != "tops":
+        return name
+    path = folder() / "tops.yaml"
+    path.write_text(TOPS)
+    return str(path)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Derivatives of the FMU: exact, against the engine's linear model and the FMU's own differences."""
+"""Derivatives of the FMU against its own differences; test_linear_agrees.py has them against the engine's."""
 
 from __future__ import annotations
 
@@ -8,21 +8,10 @@ import numpy as np
 import pytest
 from cutjoint.fmu import linear_model
 from cutjoint.fmu.linear import jacobian
-from cutjoint.model import Simulation, list_examples
+from cutjoint.model import Simulation
 from fmu_exchange import read, write
-from fmu_tools import exported, folder, get, initialize, instance, names, put, size
+from fmu_tools import described, exported, get, initialize, instance, names, put, size
 
-# Two tops on balls, the second one counted against the tree's direction: only balls, and fast ones.
-TOPS = """
-name: tops
-gravity: 9.81
-bodies:
-  first: {mass: 2, com: [0, 0, 0.1], inertia: [0.03, 0.02, 0.01]}
-  second: {mass: 1, com: [0.05, 0, 0.3], inertia: [0.004, 0.006, 0.008]}
-joints:
-  pivot: {type: spherical, parent: ground, child: first, at: [0, 0, 0], speed: [5, -3, 20]}
-  neck: {type: spherical, parent: second, child: first, at: [0, 0, 0.2], speed: [-8, 4, 6]}
-"""
 # One mechanism with loops in space and balls in the tree, one with redundant rows and a parameter.
 NAMES = ("stewart", "fourbar", "mcpherson", "tops")
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -31,57 +20,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def described(name: str) -> str:
-    """An example's name, or the file of what is described above."""
-    if name != "tops":
-        return name
-    path = folder() / "tops.yaml"
-    path.write_text(TOPS)
-    return str(path)
-
-
 def fmu_of(name: str, fmi: int) -> Any:
     return exported(described(name), fmi, **OPTIONS.get(name, {}))
-
-
-def move(name: str) -> tuple[Simulation, float]:
-    """The engine after 50 ms under an input, moving."""
-    simulation = Simulation(described(name), compile=False)
-    simulation.set_inputs([1.5] * len(simulation.inputs))
-    for _ in range(50):
-        simulation.step(1e-3)
-    return simulation, 0.05
-
-
-@pytest.mark.parametrize(
-    ("name", "fmi"),
-    [(n, fmi) for n in NAMES for fmi in (2, 3)] + [(n, 2) for n in sorted({*list_examples()} - {*NAMES})],
-)
-def test_linear_model_in_one_call_is_the_engines(name: str, fmi: int) -> None:
-    simulation, time = move(name)
-    path = fmu_of(name, fmi)
-    with instance(path) as fmu:
-        inputs = dict.fromkeys(names(fmu, "input"), 1.5)
-        outputs = [n for n in names(fmu, "output") if n != "singularity.distance"]
-    model = linear_model(path, time=time, inputs=inputs, outputs=outputs)
-    n = len(model.A) // 2
-    chosen = [state.removeprefix("joint.").replace(".position", "") for state in model.states[:n]]
-    speeds = [speed.name for speed in simulation.variables().speeds.columns()]
-    R = np.eye(len(speeds))[[speeds.index(c) for c in chosen]]
-    engine = simulation.linearize(states=R, outputs=_whole(outputs))
-    assert name != "tops" or np.abs(engine.A[:n, :n]).max() > 5  # balls turn their own displacements
-    for letter in "ABCD":
-        same(getattr(model, letter), getattr(engine, letter))
-
-
-def same(ours: np.ndarray, theirs: np.ndarray) -> None:
-    assert ours.shape == theirs.shape
-    assert np.abs(ours - theirs).max(initial=0) <= 1e-10 * max(1.0, np.abs(theirs).max(initial=0))
-
-
-def _whole(outputs: list[str]) -> list[str]:
-    """Names of whole outputs in order, from elements or arrays."""
-    return list(dict.fromkeys(n.split("[")[0] for n in outputs))
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
