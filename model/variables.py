@@ -58,9 +58,7 @@ class Variable:
     def component(self, k: int) -> Variable:
         """The k-th component, from 1, as a variable of its own."""
         at = self.where.start + k - 1
-        return replace(
-            self, name=f"{self.name}[{k}]", where=slice(at, at + 1), units=self.units[k - 1 : k], own=False
-        )
+        return replace(self, name=f"{self.name}[{k}]", where=slice(at, at + 1), units=self.units[k - 1 : k])
 
     def components(self) -> tuple[Variable, ...]:
         """All components as variables; one that is a number is its own."""
@@ -169,7 +167,7 @@ class Variables:
         return {v.name: v.size for v in self.outputs if v.differentiable and not v.own}
 
 
-def positions(names: Sequence[str], wanted: str, what: str) -> list[int]:
+def column_places(names: Sequence[str], wanted: str, what: str) -> list[int]:
     """Where a number, or all components of a vector, stand in a list of columns' names."""
     found = [k for k, name in enumerate(names) if wanted in (name, split(name)[0])]
     if not found:

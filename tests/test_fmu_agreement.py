@@ -47,6 +47,9 @@ def example(request: pytest.FixtureRequest) -> tuple[str, list[float], Simulatio
 
 
 def difference(got: np.ndarray, wanted: np.ndarray) -> float:
+    finite = np.isfinite(wanted)  # a tree is infinitely far from singularities
+    assert np.array_equal(got[~finite], wanted[~finite])
+    got, wanted = got[finite], wanted[finite]
     return float((np.abs(got - wanted) / np.maximum(1.0, np.abs(wanted))).max())
 
 
@@ -72,7 +75,7 @@ def test_example(example: tuple[str, list[float], Simulation], fmi: int) -> None
         positions = np.concatenate([[".position" in n] * fmu.sizes[n] for n in wanted])
     options = {"start_values": inputs, "output": wanted}
     engine = values_by_name(simulation, wanted)
-    assert np.abs(engine - start)[positions].max() > MOVES
+    assert np.abs(engine[positions] - start[positions]).max() > MOVES
     coupled = simulate_fmu(str(path), fmi_type="CoSimulation", stop_time=END, output_interval=0.1, **options)
     assert difference(np.concatenate([np.ravel(coupled[n][-1]) for n in wanted]), engine) < AGREED
     assert_same_motion(path, inputs, wanted, engine)

@@ -27,7 +27,7 @@ from ..linear.linearize import chart_kernel
 from ..manifold.step import runge_kutta
 from ..run.independent import selected
 from ..simulation import Simulation
-from ..variables import positions
+from ..variables import column_places
 
 FOLLOWS = 1e-7  # part of a parameter's effect on the loops that may be left unexplained
 
@@ -46,8 +46,8 @@ class Sensitivity:
 
     def of(self, output: str, parameter: str) -> np.ndarray | float:
         """The part that belongs to an output and a parameter, by name with or without `[k]`."""
-        rows = positions(self.outputs, output, "row")
-        columns = positions(self.parameters, parameter, "column")
+        rows = column_places(self.outputs, output, "row")
+        columns = column_places(self.parameters, parameter, "column")
         part = self.matrix[np.ix_(rows, columns)]
         return float(part[0, 0]) if part.size == 1 else part
 

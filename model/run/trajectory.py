@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..files import write_atomically
-from ..variables import positions
+from ..variables import column_places
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Trajectory:
 
     def __getitem__(self, name: str) -> np.ndarray:
         """One column, or all components of a vector output as (n, k)."""
-        found = positions(self.names, name, "column")
+        found = column_places(self.names, name, "column")
         return self.values[:, found[0] if name in self.names else found]
 
     def __len__(self) -> int:
