@@ -24,7 +24,7 @@ import numpy as np
 from ..model import CutjointError, Simulation, load
 from ..model.compile.kernel import find_compiler
 from ..model.files import write_atomically
-from ..model.linear.plot import draw_linear
+from ..model.linear.linear_plot import draw_linear
 from ..model.run.equilibrium import hold
 from ..model.run.trajectory import Trajectory
 from ..model.show.picture import draw

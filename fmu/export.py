@@ -10,11 +10,7 @@ from ..model.describe.mechanism import Mechanism
 from ..model.errors import CutjointError
 from ..model.files import check_writable
 from ..model.loading import load
-from . import c_compile as build
-from . import documentation as page
-from . import python_runtime
-from . import xml_fmi2 as describe2
-from . import xml_fmi3 as describe3
+from . import c_compile, documentation, python_runtime, xml_fmi2, xml_fmi3
 from .archive import content_token, write_zip
 from .c_sources import TOKEN, sources, units_to_compile
 from .plan import Plan, plan
@@ -48,7 +44,7 @@ def export(
         cutjoint and pythonfmu there.
     fmi : 2 (co-simulation and model exchange) or 3 (both, with adjoint derivatives).
     step : inner step of co-simulation, seconds.
-    platforms : of `build.PLATFORMS`; this machine's own if empty.
+    platforms : of `c_compile.PLATFORMS`; this machine's own if empty.
     inputs, outputs, parameters : names to show, all if empty. Outputs may be patterns
         such as `body.*.position`; parameters may be paths such as `body.leg1.mass`.
     linear : show the matrices of the linear model as variables `linear.A`, `B`, `C`, `D`.
@@ -62,14 +58,14 @@ def export(
             f"--fmi {fmi}: the {runtime} runtime offers FMI {'2' if runtime == 'python' else '2 and 3'}"
         )
     check_writable(path)
-    chosen = build.check_platforms(platforms) if runtime == "native" else []
+    chosen = c_compile.check_platforms(platforms) if runtime == "native" else []
     described = load(mechanism) if isinstance(mechanism, str) else mechanism
     planned = plan(described, step=step, inputs=inputs, outputs=outputs, marked=parameters, linear=linear)
     if runtime == "python":
         python_runtime.write(planned, Path(path), picture=picture)
         return planned
     for name in chosen:
-        build.compilers(name)  # before long work: is there a compiler?
+        c_compile.compilers(name)  # before long work: is there a compiler?
     write_zip(path, contents(planned, fmi, chosen, optimize, picture))
     return planned
 
@@ -79,17 +75,17 @@ def contents(
 ) -> dict[str, bytes]:
     """File name in the FMU -> bytes of a native one."""
     texts = {f"sources/{name}": text for name, text in sources(plan, fmi).items()}
-    texts["modelDescription.xml"] = (describe2 if fmi == 2 else describe3).description(plan)
+    texts["modelDescription.xml"] = (xml_fmi2 if fmi == 2 else xml_fmi3).description(plan)
     if fmi == 3:
-        texts["sources/buildDescription.xml"] = describe3.build_description(plan)
-    result, texts["documentation/index.html"] = page.documentation(plan, fmi, picture)
+        texts["sources/buildDescription.xml"] = xml_fmi3.build_description(plan)
+    result, texts["documentation/index.html"] = documentation.documentation(plan, fmi, picture)
     token = content_token(texts)
     texts = {name: text.replace(TOKEN, token) for name, text in texts.items()}
     result |= {name: text.encode() for name, text in texts.items()}
     code = {n.removeprefix("sources/"): t for n, t in texts.items() if n.startswith("sources/")}
     for name in platforms:
-        where = build.PLATFORMS[name]
-        folder = build.folder(name, platforms, fmi)
-        binary = build.compile_for(name, code, units_to_compile(fmi), optimize)
+        where = c_compile.PLATFORMS[name]
+        folder = c_compile.folder(name, platforms, fmi)
+        binary = c_compile.compile_for(name, code, units_to_compile(fmi), optimize)
         result[f"binaries/{folder}/{identifier(plan.mechanism.name)}{where.ending}"] = binary
     return result

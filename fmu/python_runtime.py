@@ -13,8 +13,7 @@ from pathlib import Path
 
 from ..model.describe.writer import write as to_yaml
 from ..model.errors import CutjointError
-from . import documentation as page
-from . import xml_fmi2 as describe2
+from . import documentation, xml_fmi2
 from .archive import content_token, write_zip
 from .c_sources import TOKEN
 from .plan import Plan
@@ -55,7 +54,7 @@ def write(plan: Plan, path: Path, picture: bool = True) -> None:
 
 def _contents(plan: Plan, picture: bool) -> tuple[dict[str, bytes], dict[str, str]]:
     shown = [v for v in plan.variables if v.kind not in ("state", "derivative", "coordinate")]
-    pictures, html = page.documentation(plan, 2, picture)
+    pictures, html = documentation.documentation(plan, 2, picture)
     options = {
         "step": plan.step,
         "inputs": list(plan.chosen_inputs),
@@ -63,7 +62,7 @@ def _contents(plan: Plan, picture: bool) -> tuple[dict[str, bytes], dict[str, st
         "linear": bool(plan.of("linear")),
     }
     texts = {
-        "modelDescription.xml": describe2.description(plan, shown),
+        "modelDescription.xml": xml_fmi2.description(plan, shown),
         "documentation/index.html": html,
         "resources/mechanism.yaml": to_yaml(plan.mechanism),
         "resources/options.json": json.dumps(options),

@@ -90,7 +90,7 @@ class LiveState:
         self.q[:], self.v[:], self._work[0] = state.q, state.v, state.work
         self.u[:], self._p[:] = state.u, state.p
 
-    def move(self, time: float, q: np.ndarray, v: np.ndarray, work: float) -> None:
+    def go(self, time: float, q: np.ndarray, v: np.ndarray, work: float) -> None:
         """Go where a solver says, unless that is infinite."""
         if not (np.isfinite(q).all() and np.isfinite(v).all() and math.isfinite(work)):
             raise self._infinite(time, "")

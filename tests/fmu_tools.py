@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cutjoint.fmu import c_compile as build
+from cutjoint.fmu import c_compile
 from cutjoint.fmu.archive import write_zip
 from cutjoint.fmu.export import contents
 from cutjoint.fmu.plan import Plan, plan
@@ -66,7 +66,7 @@ def exported(
 ) -> Path:
     """An FMU of an example, made once for this process; compiled without care for speed."""
     path = folder() / f"{name}-{fmi}-{optimize}-{len(list(folder().iterdir()))}.fmu"
-    made = contents(planned(name, **options), fmi, build.check_platforms(platforms), optimize, False)
+    made = contents(planned(name, **options), fmi, c_compile.check_platforms(platforms), optimize, False)
     write_zip(path, made)
     return path
 

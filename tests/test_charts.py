@@ -8,13 +8,13 @@ import mechanisms
 import numpy as np
 import pytest
 from cutjoint.model import Simulation, SimulationError
-from cutjoint.model.papers.methods import MethodSimulation, charts, traced
-from cutjoint.model.papers.methods.local_form import ChartForm, ChartSolver
+from cutjoint.model.papers.methods import MethodSimulation, thesis_charts, traced
+from cutjoint.model.papers.methods.chart_form import ChartForm, ChartSolver
 from cutjoint.model.papers.methods.method import Method
 from cutjoint.model.run.local_form import ChartLost
 from random_mechanisms import random_loop
 
-AUTOMATIC = [kind for kind in charts.KINDS if kind != "chosen"]
+AUTOMATIC = [kind for kind in thesis_charts.KINDS if kind != "chosen"]
 
 
 def moving(seed: int) -> Simulation:
@@ -39,12 +39,12 @@ def test_matrices_of_every_chart(seed: int, kind: str) -> None:
     q, v = form.to_full(y)
     _, G, _, gamma, _ = s.kernel("coefficients")(q, v, s.u, s.p)
     rate = method.kernel(traced.jacobian_rate)(q, v, s.p)
-    K = charts.basis(form.chart, G)
+    K = thesis_charts.basis(form.chart, G)
     size = max(1.0, np.abs(G).max(), np.abs(gamma).max(initial=0.0))
     assert np.abs(method.closure(q)[0]).max() < 1e-11
     assert np.abs(G @ K).max() < 1e-10 * size
-    assert np.abs(G @ charts.bias(form.chart, G, rate, v, gamma) - gamma).max() < 1e-9 * size
-    assert np.abs(K @ charts.speeds(form.chart, G, v) - v).max() < 1e-10 * max(1.0, np.abs(v).max())
+    assert np.abs(G @ thesis_charts.bias(form.chart, G, rate, v, gamma) - gamma).max() < 1e-9 * size
+    assert np.abs(K @ thesis_charts.speeds(form.chart, G, v) - v).max() < 1e-10 * max(1.0, np.abs(v).max())
     assert np.abs(form.to_local(q, v) - y).max() < 1e-10 * max(1.0, np.abs(y).max())
 
 
@@ -89,7 +89,9 @@ def test_parallel_robot_has_a_constant_basis() -> None:
     for _ in range(3):
         s.run(0.2, 1e-3)
         G = s.closure()[1]
-        found.append(charts.basis(charts.choose("chosen", s.q, G, method.rank, method.chosen), G))
+        found.append(
+            thesis_charts.basis(thesis_charts.choose("chosen", s.q, G, method.rank, method.chosen), G)
+        )
     assert np.ptp(found, axis=0).max() < 1e-12
     assert set(np.round(found[0].ravel(), 9)) == {-1.0, 0.0, 1.0}
 
@@ -98,11 +100,11 @@ def test_pendulum_charts_as_in_the_thesis() -> None:
     """x determines the pose unless the rod points along x (Fig. 2.3); it is refused just there."""
     high, side = (Simulation(mechanisms.cartesian_pendulum(a)) for a in (pi / 2, 0.0))
     x_and_turn = np.array([0, 2])
-    assert charts.choose("chosen", high.q, high.closure()[1], 1, x_and_turn).size == 2
+    assert thesis_charts.choose("chosen", high.q, high.closure()[1], 1, x_and_turn).size == 2
     with pytest.raises(ChartLost, match="do not determine"):
-        charts.choose("chosen", side.q, side.closure()[1], 1, x_and_turn)
+        thesis_charts.choose("chosen", side.q, side.closure()[1], 1, x_and_turn)
     with pytest.raises(SimulationError, match="2 independent coordinates are needed and 1 are chosen"):
-        charts.choose("chosen", high.q, high.closure()[1], 1, np.array([0]))
+        thesis_charts.choose("chosen", high.q, high.closure()[1], 1, np.array([0]))
 
 
 def test_a_point_off_the_chart_is_noticed() -> None:

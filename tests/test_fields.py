@@ -32,8 +32,8 @@ from cutjoint.model.describe.field_kinds import Group, Part
 from cutjoint.model.describe.fields import Quantity, fields_of
 from cutjoint.model.describe.manual import updated
 from cutjoint.model.describe.units import parse
-from cutjoint.model.equations.kinematics import motion
-from cutjoint.model.equations.loops import loops, residual
+from cutjoint.model.equations.kinematics import outward
+from cutjoint.model.equations.loops import cut_loops, residual
 from cutjoint.model.equations.terms import equations
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
@@ -247,7 +247,7 @@ def test_loops_read_only_what_is_said_to_change_the_geometry(name: str) -> None:
     mechanism = check(Mechanism("loop", (body,), (Joint("tree", "free", "ground", "a"), cut)))
     listed = [at for at in parameters.paths(mechanism) if at.whole.startswith("joint.cut.")]
     eq = equations(replace(mechanism, parameters={f"p{k}": at.whole for k, at in enumerate(listed)}))
-    g = residual(eq.model, loops(eq.model, motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))))
+    g = residual(eq.model, cut_loops(eq.model, outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))))
     read_by_loops = {item.path for item in eq.parameters if ca.depends_on(g, eq.p[item.slice])}
     geometry = {at.whole for at in listed if at.field.changes_geometry}
     assert read_by_loops <= geometry

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.fmu import c_compile as build
-from cutjoint.fmu import export
+from cutjoint.fmu import c_compile, export
 from cutjoint.fmu.c_sources import quoted
 from cutjoint.fmu.xml_common import identifier
 from cutjoint.fmu.xml_fmi2 import description
@@ -78,9 +77,9 @@ def test_sources_can_be_compiled_again(tmp_path: Path, fmi: int) -> None:
 
 def test_platforms_have_their_folders() -> None:
     both = ["linux64", "aarch64-linux", "win64"]
-    assert [build.folder(n, both, 2) for n in both] == ["linux64", "aarch64-linux", "win64"]
-    assert [build.folder(n, both, 3) for n in both] == ["x86_64-linux", "aarch64-linux", "x86_64-windows"]
-    assert build.folder("aarch64-darwin", ["aarch64-darwin"], 2) == "darwin64"
+    assert [c_compile.folder(n, both, 2) for n in both] == ["linux64", "aarch64-linux", "win64"]
+    assert [c_compile.folder(n, both, 3) for n in both] == ["x86_64-linux", "aarch64-linux", "x86_64-windows"]
+    assert c_compile.folder("aarch64-darwin", ["aarch64-darwin"], 2) == "darwin64"
 
 
 def test_names_never_reach_c_or_paths_unescaped() -> None:
@@ -94,12 +93,12 @@ def test_names_never_reach_c_or_paths_unescaped() -> None:
 def test_the_singular_value_and_the_rank_are_numpys(tmp_path: Path) -> None:
     """The one numeric routine that is written in C by hand, and what it leaves behind."""
     for name in ("core.h", "numeric.c"):
-        shutil.copy(Path(build.__file__).parent / "c" / name, tmp_path)
+        shutil.copy(Path(c_compile.__file__).parent / "c" / name, tmp_path)
     sizes = [f"N{x}" for x in ("Q", "V", "U", "P", "M", "F", "Y", "LINEAR")]
     sizes += [f"SIZE_{x}" for x in ("ARG", "RES", "IW", "W")]
     (tmp_path / "sizes.h").write_text("".join(f"#define {n} 1\n" for n in sizes))
     library = tmp_path / "numeric.so"
-    compiler = build.compilers(build.here())
+    compiler = c_compile.compilers(c_compile.here())
     subprocess.run(
         [*compiler, "-O1", "-fPIC", "-shared", "-o", library, tmp_path / "numeric.c", "-lm"], check=True
     )
@@ -144,7 +143,7 @@ def test_without_a_compiler_both_ways_out_are_offered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUTJOINT_COMPILE", "0")
-    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(c_compile.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
         CutjointError, match=r"install gcc or clang, or 'pip install cutjoint\[cross\]'.*--runtime python"
     ):

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 from cutjoint.model.compile.kernel import kernel
-from cutjoint.model.equations.kinematics import motion, position_rates
-from cutjoint.model.equations.loops import jacobian, loops
+from cutjoint.model.equations.kinematics import outward, position_rates
+from cutjoint.model.equations.loops import cut_loops, jacobian
 from cutjoint.model.equations.terms import closure, dynamics, equations, project_position, retraction
 from cutjoint.model.equations.topology import start_coordinates
 from cutjoint.model.linear.derivatives_closed import basis, loop_rows, partial_jacobian, recursive_linear
@@ -184,8 +184,8 @@ def check_loops(seed, case):
     q = case.q + 0.05 * random.normal(size=len(case.q))
     v, a = random.normal(size=case.tree.nv), random.normal(size=case.tree.nv)
     dv = ca.SX.sym("dv", case.tree.nv)
-    move = motion(eq.model, eq.q, eq.v)
-    G = ca.densify(jacobian(eq.model, loops(eq.model, move), move.X))
+    motion = outward(eq.model, eq.q, eq.v)
+    G = ca.densify(jacobian(eq.model, cut_loops(eq.model, motion), motion.X))
     rate = position_rates(eq.model, eq.q, eq.v)
 
     def dot(x):
@@ -193,8 +193,8 @@ def check_loops(seed, case):
         column = ca.vec(x)
         return ca.reshape(ca.jtimes(column, eq.q, rate) + ca.jtimes(column, eq.v, dv), *x.shape)
 
-    b = basis(eq.model, move.f, R, eq.v, dv)
-    rows = loop_rows(eq.model, move.f, eq.v)
+    b = basis(eq.model, motion.f, R, eq.v, dv)
+    rows = loop_rows(eq.model, motion.f, eq.v)
     along = ca.jacobian(ca.vec(G), eq.q) @ tangent_map(eq)
     ours = [b.chart.G, b.dG, b.ddG, *(partial_jacobian(rows, j, case.tree.nv) for j in range(case.tree.nv))]
     theirs = [G, dot(G), dot(dot(G)), *(ca.reshape(along[:, j], *G.shape) for j in range(case.tree.nv))]

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cutjoint.fmu import c_compile as build
+from cutjoint.fmu import c_compile
 from cutjoint.model.cli import main as command
 from cutjoint.model.cli import reproduce as command_reproduce
 from processes import CUTJOINT, PATIENCE, start
@@ -136,7 +136,7 @@ def test_no_room_on_the_disk_leaves_no_part_of_a_file(tmp_path: Path) -> None:
 
 def test_no_compiler_for_an_fmu_says_what_to_do(capsys: Capture, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(build, "find_compiler", lambda: None)
+    monkeypatch.setattr(c_compile, "find_compiler", lambda: None)
     monkeypatch.setitem(sys.modules, "ziglang", None)
     found = fails(capsys, "export", "fourbar")
     assert "no C compiler found; install gcc or clang" in found and "--runtime python" in found

@@ -16,8 +16,8 @@ from cutjoint.model.cli.main import main
 from cutjoint.model.describe.writer import write
 from cutjoint.model.design.dimensions import Design
 from cutjoint.model.design.propagate import NotAbsorbed, propagate, stretch
-from cutjoint.model.equations.kinematics import motion, position_rates
-from cutjoint.model.equations.loops import jacobian, loops, residual, velocity_terms
+from cutjoint.model.equations.kinematics import outward, position_rates
+from cutjoint.model.equations.loops import cut_loops, jacobian, residual, velocity_terms
 from cutjoint.model.errors import AssemblyError, CutjointError
 from cutjoint.model.joints.euler import tilde
 from cutjoint.model.joints.rows import Across, Along, AlongChild, Distance, SlideDistance, Thread, Together
@@ -66,9 +66,9 @@ def off_the_loop(design: Design, seed: int) -> np.ndarray:
 def world_slopes(design: Design, q: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Residual in world axes and its derivative by plain automatic differentiation of the kinematics."""
     eq = design.equations
-    move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
+    motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     rows = []
-    for loop in loops(eq.model, move):
+    for loop in cut_loops(eq.model, motion):
         at = 0
         for lock in TYPES[loop.joint.type].locks:
             if isinstance(lock, Together):  # the engine has it in the axes of the junction body
@@ -198,12 +198,12 @@ def test_composite_joints_move_as_their_rows_say(seed):
     """G is the derivative of g along v, and velocity_terms that of Gv, for every composite joint."""
     design = Design(composite_loop(seed))
     eq = design.equations
-    move = motion(eq.model, eq.q, eq.v)
-    closed = loops(eq.model, move)
-    g, G = residual(eq.model, closed), jacobian(eq.model, closed, move.X)
+    motion = outward(eq.model, eq.q, eq.v)
+    loops = cut_loops(eq.model, motion)
+    g, G = residual(eq.model, loops), jacobian(eq.model, loops, motion.X)
     rate = position_rates(eq.model, eq.q, eq.v)
     first = ca.jtimes(g, eq.q, rate) - G @ eq.v
-    second = ca.jtimes(ca.densify(G @ eq.v), eq.q, rate) - velocity_terms(closed)
+    second = ca.jtimes(ca.densify(G @ eq.v), eq.q, rate) - velocity_terms(loops)
     f = ca.Function("f", [eq.q, eq.v, eq.p], [first, second])
     v = np.random.default_rng(seed).normal(size=eq.tree.nv)
     for value in f(off_the_loop(design, seed), v, design.p):

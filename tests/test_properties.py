@@ -15,8 +15,8 @@ import pytest
 from cutjoint.model import Body, Joint, Mechanism, Simulation
 from cutjoint.model.compile import kernel as compiler
 from cutjoint.model.equations.dynamics import articulated_body, mass_matrix, newton_euler
-from cutjoint.model.equations.kinematics import body_jacobian, motion, position_rates
-from cutjoint.model.equations.loops import loops, residual
+from cutjoint.model.equations.kinematics import body_jacobian, outward, position_rates
+from cutjoint.model.equations.loops import cut_loops, residual
 from cutjoint.model.equations.outputs import energies
 from cutjoint.model.equations.spatial import symmetric
 from cutjoint.model.equations.terms import dynamics, equations, terms
@@ -59,7 +59,7 @@ class Case:
         q = start_coordinates(mechanism, eq.tree)
         sizes = eq.tree.nv, eq.u.numel(), eq.tree.nv
         self.at = q + random.normal(size=q.size) * 0.05, *(random.normal(size=n) for n in sizes)
-        self.move = motion(eq.model, eq.q, eq.v)
+        self.motion = outward(eq.model, eq.q, eq.v)
         self.zero = ca.SX.zeros(eq.tree.nv, 1)
 
     def value(self, expression):
@@ -222,7 +222,9 @@ def held_twice(kind: str, tree_kind: str) -> Case:
 def test_the_motion_subspace_is_across_the_constraints(kind):
     """A cut joint beside the same one in the tree: g and G stay zero wherever the joint moves."""
     case = held_twice(kind, kind)
-    equal(case.value(residual(case.model, loops(case.model, case.move))), np.zeros((TYPES[kind].rows, 1)))
+    equal(
+        case.value(residual(case.model, cut_loops(case.model, case.motion))), np.zeros((TYPES[kind].rows, 1))
+    )
     equal(case.value(case.terms.G), np.zeros((TYPES[kind].rows, TYPES[kind].nv)))
 
 
@@ -231,7 +233,9 @@ def test_motion_subspace_and_constraints_fill_the_space(kind):
     """A cut joint on a free body: where it is closed, its rows are independent, 6 less its speeds."""
     case = held_twice(kind, "free")
     case.at = (start_coordinates(case.mechanism, case.tree), *case.at[1:])
-    equal(case.value(residual(case.model, loops(case.model, case.move))), np.zeros((TYPES[kind].rows, 1)))
+    equal(
+        case.value(residual(case.model, cut_loops(case.model, case.motion))), np.zeros((TYPES[kind].rows, 1))
+    )
     assert np.linalg.matrix_rank(case.value(case.terms.G), tol=1e-9) == 6 - TYPES[kind].nv
 
 
@@ -259,7 +263,7 @@ def test_cut_joints_are_those_the_description_cuts(loop):
 
 
 def test_loop_jacobian_is_the_derivative_of_the_residual(loop):
-    g = residual(loop.model, loops(loop.model, loop.move))
+    g = residual(loop.model, cut_loops(loop.model, loop.motion))
     loop.agree(loop.along(g, loop.a), loop.terms.G @ loop.a)
 
 

@@ -6,12 +6,12 @@ joint with motion laws, `CartesianSimulation` runs a described mechanism in thes
 """
 
 from . import laws
+from .cartesian_simulation import CartesianSimulation
 from .constraints import Angle, Coincident, Distance, Dot1, Dot2
 from .lock import Lock, Marker
 from .problem import Part, Problem, Report
 from .problem_file import load as load_problem
 from .problem_file import read as read_problem
-from .simulation import CartesianSimulation
 
 __all__ = [
     "Angle",

@@ -13,8 +13,8 @@ from ..equations.loops import Loop
 from ..equations.terms import Equations, Forces
 from ..joints.rigid_motion import rotation
 from ..joints.types import TYPES
+from .constraint_rows import Rows
 from .lock import local_matrix
-from .rows import Rows
 
 Entries = list[tuple[str, Any]]
 
@@ -39,7 +39,7 @@ def bodies(mechanism: Mechanism, at: dict[str, slice], q: Any, dq: Any, ddq: Any
 def joints(eq: Equations, engine: Forces) -> Entries:
     """Coordinates and speeds of all joints, angles within ±π."""
     result: Entries = []
-    for loop in engine.closed:
+    for loop in engine.loops:
         if TYPES[loop.joint.type].moves:
             position, velocity = cut_coordinates(eq.model, loop, eq.q)
             name = f"joint.{loop.joint.name}"
@@ -60,7 +60,7 @@ def reactions(
 
     −C_qᵀλ on a body's coordinates is a force and, by m' = ½ G Q_p, a moment about its origin.
     """
-    found = {loop.joint.name: loop for loop in engine.closed}
+    found = {loop.joint.name: loop for loop in engine.loops}
     result: Entries = []
     for group in build.groups:
         if group.point is None:

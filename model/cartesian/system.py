@@ -22,17 +22,17 @@ import casadi as ca
 from ..describe.mechanism import GROUND, Joint, Mechanism
 from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
 from ..equations.forces import applied, cut_speeds
-from ..equations.kinematics import Model, motion
-from ..equations.loops import Loop, jacobian, loops, velocity_terms
+from ..equations.kinematics import Model, outward
+from ..equations.loops import Loop, cut_loops, jacobian, velocity_terms
 from ..equations.scales import scales
 from ..equations.terms import Equations, Forces
 from ..equations.topology import span
 from ..joints.types import TYPES
 from ..variables import Table, Variable
+from .constraint_rows import Group, Rows
 from .drives import Laws, driven_lock, joint_lock
 from .lock import Lock, Marker, Moved, local_matrix
 from .readings import bodies, joints, reactions
-from .rows import Group, Rows
 
 
 @dataclass(frozen=True)
@@ -115,14 +115,14 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
 
 def _engine(eq: Equations) -> Forces:
     """The engine's terms; its tree has no place for the forces of a described free joint, so add them."""
-    move = motion(eq.model, eq.q, eq.v)
-    closed = loops(eq.model, move)
+    motion = outward(eq.model, eq.q, eq.v)
+    loops = cut_loops(eq.model, motion)
     floats = [j for j in eq.mechanism.joints if j.cut and not TYPES[j.type].locks]
-    ends = closed + [Loop(eq.model, move, joint) for joint in floats]
-    act = applied(eq.model, move, ends, eq.q, eq.v, eq.u)
-    h = onto_joints(eq.model, joint_wrenches(eq.model, move, act.wrenches))
-    M, G = mass_matrix(eq.model, move.f), jacobian(eq.model, closed, move.X)
-    return Forces(move, ends, act, M, G, act.tau - h, -velocity_terms(closed))
+    ends = loops + [Loop(eq.model, motion, joint) for joint in floats]
+    act = applied(eq.model, motion, ends, eq.q, eq.v, eq.u)
+    h = onto_joints(eq.model, joint_wrenches(eq.model, motion, act.wrenches))
+    M, G = mass_matrix(eq.model, motion.f), jacobian(eq.model, loops, motion.X)
+    return Forces(motion, ends, act, M, G, act.tau - h, -velocity_terms(loops))
 
 
 class _Rotors:
@@ -132,7 +132,7 @@ class _Rotors:
         n = q.numel()
         self.mass, self.force = ca.SX(n, n), ca.SX.zeros(n, 1)
         self.joints: dict[str, tuple[Any, Any, Any]] = {}  # J, R, bias
-        for loop in engine.closed:
+        for loop in engine.loops:
             values = mechanism.joint(loop.joint.name).armature
             if not any(values):
                 continue

@@ -77,16 +77,16 @@ def run(args: argparse.Namespace) -> int:
     rest = hold(simulation) if args.hold else settle(simulation) if args.settle else None
     model = simulation.linearize(outputs=wanted, states=args.states)
     if args.json:
-        extra: dict[str, Any] = {"at_rest": not motion(simulation)}
+        extra: dict[str, Any] = {"at_rest": not movement(simulation)}
         if rest is not None:
             extra |= {"inputs_held": rest.inputs, "verdict": rest.verdict}
         print(to_json({"mechanism": mechanism.name, **model.as_dict(), **extra}))
     else:
-        print(describe(mechanism.name, model, rest, motion(simulation)))
+        print(page(mechanism.name, model, rest, movement(simulation)))
     if args.save:
         model.save(args.save)
     if args.plot:
-        from ..linear.plot import draw_linear
+        from ..linear.linear_plot import draw_linear
         from ..show.plot import save_figure
 
         save_figure(args.plot, draw_linear(model, mechanism.name))
@@ -127,7 +127,7 @@ def take_pose(simulation: Simulation, path: str) -> None:
         raise CutjointError(f"'{path}': {error}") from error
 
 
-def motion(simulation: Simulation) -> str:
+def movement(simulation: Simulation) -> str:
     """What moves most at the present state; empty at rest."""
     names = [speed.name for speed in simulation.variables().speeds.columns()]
     for values, word in ((simulation.state.v, "moves"), (simulation.accelerations()[0], "accelerates")):
@@ -137,7 +137,7 @@ def motion(simulation: Simulation) -> str:
     return ""
 
 
-def describe(name: str, model: LinearModel, rest: Equilibrium | None, moving: str = "") -> str:
+def page(name: str, model: LinearModel, rest: Equilibrium | None, moving: str = "") -> str:
     """The model as a page for people."""
     lines = [f"{name}: linear model with {len(model.states)} states, {len(model.inputs)} inputs"]
     if rest is not None:

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(to_json(_report(result)))
     else:
-        print(describe(result))
+        print(page(result))
     if args.output:
         save(replace(result.mechanism, name=mechanism.name), args.output, like=args.mechanism)
     if args.picture:
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def describe(result: Propagation) -> str:
+def page(result: Propagation) -> str:
     """The table of what changed, for people."""
     steps = f"{result.iterations} iteration{'s' * (result.iterations != 1)}"
     rows = [

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         report["outputs"] = list(outputs.named)
         print(to_json(report))
     else:
-        print(describe(mechanism, report))
+        print(page(mechanism, report))
         if args.outputs:
             rows = [(v.name, v.size, ", ".join(dict.fromkeys(v.units)), v.about) for v in outputs]
             print("\n" + table(rows, ("output", "size", "unit", "")))
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def describe(mechanism: Mechanism, report: dict[str, Any]) -> str:
+def page(mechanism: Mechanism, report: dict[str, Any]) -> str:
     """The report as a page for people."""
     driven = {motor.joint: f"motor {motor.name}" for motor in mechanism.motors}
     marks = dict.fromkeys(report["cuts"], "cut") | driven

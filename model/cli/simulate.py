@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
         "loop_residual": float(np.max(np.abs(trajectory["loop.residual"]))),
         "singularity_distance": float(np.min(trajectory["singularity.distance"])),
     }
-    print(to_json(summary) if args.json else describe(summary))
+    print(to_json(summary) if args.json else page(summary))
     columns = {name: trajectory[name] for name in units}
     if args.csv:
         values = np.column_stack(list(columns.values()))
@@ -148,7 +148,7 @@ def _simulation(args: argparse.Namespace) -> tuple[type[Simulation], dict[str, A
     return MethodSimulation, {o: check_name(v, NAMES[o], f"--{o}", o) for o, v in ways.items()}
 
 
-def describe(summary: dict[str, Any]) -> str:
+def page(summary: dict[str, Any]) -> str:
     """The summary as a page for people."""
     s = summary
     how = f"steps of {s['step']:g} s" if s["method"] == "fixed" else "variable steps"

@@ -18,8 +18,8 @@ import numpy as np
 from ..describe import parameters
 from ..describe.check import check
 from ..describe.mechanism import Mechanism
-from ..equations.kinematics import motion
-from ..equations.loops import jacobian, loops, residual
+from ..equations.kinematics import outward
+from ..equations.loops import cut_loops, jacobian, residual
 from ..equations.terms import Equations, equations, retraction
 from ..equations.topology import start_coordinates
 from ..errors import CutjointError
@@ -125,7 +125,7 @@ class Design:
                 J[:, block.columns] = g_p[:, block.values]
         return g.ravel(), J
 
-    def move(self, q: np.ndarray, p: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def moved(self, q: np.ndarray, p: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The design a step away; rotations stay rotations."""
         p = p.copy()
         for block in self.blocks:
@@ -203,10 +203,10 @@ class Design:
 
 def _slope(eq: Equations) -> ca.Function:
     """(q, p) → (g, G, ∂g/∂p), all of the traced loops."""
-    move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
-    closed = loops(eq.model, move)
-    g = residual(eq.model, closed)
-    out = [ca.densify(x) for x in (g, jacobian(eq.model, closed, move.X), ca.jacobian(g, eq.p))]
+    motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
+    loops = cut_loops(eq.model, motion)
+    g = residual(eq.model, loops)
+    out = [ca.densify(x) for x in (g, jacobian(eq.model, loops, motion.X), ca.jacobian(g, eq.p))]
     return ca.Function("slope", [eq.q, eq.p], out, ["q", "p"], ["g", "G", "g_p"])
 
 

@@ -32,7 +32,7 @@ def close(
         length = np.abs(natural * step).max()
         if length > LONGEST:
             step *= LONGEST / length
-        trial = design.move(q, p, step)
+        trial = design.moved(q, p, step)
         g_trial, J_trial = design.slope(*trial)
         norm, top = float(np.linalg.norm(g_trial)), float(np.linalg.norm(J[:, movable] / W[movable], 2)) ** 2
         if not norm < history[-1]:

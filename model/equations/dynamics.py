@@ -12,7 +12,7 @@ from typing import Any
 import casadi as ca
 
 from ..joints.rigid_motion import vector
-from .kinematics import Model, Motion, motion
+from .kinematics import Model, Motion, outward
 from .spatial import Inertia, ad, ad_dual, add, shift, times, to_child, to_parent
 
 Wrenches = Mapping[int, Any]  # link -> wrench on it from outside, in its frame
@@ -28,20 +28,20 @@ def armature(model: Model) -> Any:
     return J
 
 
-def joint_wrenches(model: Model, move: Motion, outside: Wrenches) -> list[Any]:
+def joint_wrenches(model: Model, motion: Motion, outside: Wrenches) -> list[Any]:
     """Inward recursion: the wrench F_i that reaches link i through its joint, in frame {i}.
 
     F_i = Σ_children Ad*_{f⁻¹} F_k + I_i V̇_i − ad*_V I_i V_i − (wrenches from outside).
     """
     F: list[Any] = []
     for i, I in enumerate(model.inertias):  # noqa: E741
-        V, dV = move.V[i], move.dV[i]
+        V, dV = motion.V[i], motion.dV[i]
         Fi = ca.SX.zeros(6, 1) if I is None else times(I, dV) - ad_dual(V, times(I, V))
         F.append(Fi - outside[i] if i in outside else Fi)
     for i in reversed(range(len(F))):
         parent = model.tree.links[i].parent
         if parent >= 0:
-            F[parent] = F[parent] + to_parent(move.f[i], F[i])
+            F[parent] = F[parent] + to_parent(motion.f[i], F[i])
     return F
 
 
@@ -56,8 +56,8 @@ def onto_joints(model: Model, F: list[Any], dv: Any = None) -> Any:
 
 def newton_euler(model: Model, q: Any, v: Any, dv: Any, outside: Wrenches | None = None) -> Any:
     """τ_NE(q, v, v̇) = M v̇ − F: the generalized forces that a motion needs, nv."""
-    move = motion(model, q, v, dv)
-    return onto_joints(model, joint_wrenches(model, move, outside or {}), dv)
+    motion = outward(model, q, v, dv)
+    return onto_joints(model, joint_wrenches(model, motion, outside or {}), dv)
 
 
 def mass_matrix(model: Model, f: Any) -> Any:
@@ -102,17 +102,17 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
     Linear in the number of links; here the second, independent road to M⁻¹(τ + F).
     """
     tree, outside = model.tree, outside or {}
-    move = motion(model, q, v)
+    motion = outward(model, q, v)
     rotor = armature(model)
     bare = model.inertias
     I = [_matrix(b) for b in bare]  # noqa: E741
     S = model.subspaces
     a, b = [], []
     for i, link in enumerate(tree.links):
-        a.append(-ad(ca.densify(S[i] @ v[link.v, :]), move.V[i]))
+        a.append(-ad(ca.densify(S[i] @ v[link.v, :]), motion.V[i]))
         body = bare[i]
-        momentum = ca.SX.zeros(6, 1) if body is None else times(body, move.V[i])
-        force = -ad_dual(move.V[i], momentum)
+        momentum = ca.SX.zeros(6, 1) if body is None else times(body, motion.V[i])
+        force = -ad_dual(motion.V[i], momentum)
         b.append(force - outside[i] if i in outside else force)
     D, U, u = {}, {}, {}
     for i in reversed(range(len(tree.links))):
@@ -125,14 +125,14 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
             Ia = I[i] - U[i] @ ca.solve(D[i], U[i].T)
             z = z + U[i] @ ca.solve(D[i], u[i])
         if link.parent >= 0:
-            X = ca.horzcat(*(to_child(move.f[i], ca.SX.eye(6)[:, k]) for k in range(6)))
+            X = ca.horzcat(*(to_child(motion.f[i], ca.SX.eye(6)[:, k]) for k in range(6)))
             I[link.parent] = I[link.parent] + X.T @ Ia @ X
             b[link.parent] = b[link.parent] + X.T @ z
     dv = ca.SX.zeros(tree.nv, 1)
     world = ca.vertcat(ca.SX.zeros(3, 1), -vector(model.mechanism.gravity))
     A: list[Any] = []
     for i, link in enumerate(tree.links):
-        Ai = to_child(move.f[i], A[link.parent] if link.parent >= 0 else world)
+        Ai = to_child(motion.f[i], A[link.parent] if link.parent >= 0 else world)
         if link.move:
             dv[link.v] = ca.solve(D[i], u[i] - U[i].T @ Ai)
             Ai = Ai + ca.densify(S[i] @ dv[link.v])

@@ -93,7 +93,7 @@ def saturated(u: Any, limit: float) -> Any:
     return u if limit == inf else ca.fmin(ca.fmax(u, -limit), limit)
 
 
-def applied(model: Model, move: Motion, closed: list[Loop], q: Any, v: Any, u: Any) -> Applied:
+def applied(model: Model, motion: Motion, loops: list[Loop], q: Any, v: Any, u: Any) -> Applied:
     """All applied forces at a state under inputs u (motors, then cylinders)."""
     mechanism, tree = model.mechanism, model.tree
     tau = ca.SX.zeros(tree.nv, 1)
@@ -113,7 +113,7 @@ def applied(model: Model, move: Motion, closed: list[Loop], q: Any, v: Any, u: A
         if name in torque:
             tau[v_of] += torque[name]
             supplied += torque[name] * v[v_of.start]
-    for loop in closed:
+    for loop in loops:
         joint = loop.joint
         if has_force(joint) or joint.name in torque:
             position, speed = cut_coordinates(model, loop, q)
@@ -121,14 +121,14 @@ def applied(model: Model, move: Motion, closed: list[Loop], q: Any, v: Any, u: A
             total = force.tau + torque.get(joint.name, 0)
             at_cuts[joint.name] = total
             part = cut_wrenches(loop, total)
-            push(wrenches, move, loop.i.link, loop.ends.ri, part["vi"], part["wi"])
-            push(wrenches, move, loop.j.link, loop.ends.rj, part["vj"], part["wj"])
+            push(wrenches, motion, loop.i.link, loop.ends.ri, part["vi"], part["wi"])
+            push(wrenches, motion, loop.j.link, loop.ends.rj, part["vj"], part["wj"])
             potential, dissipated = potential + force.potential, dissipated + force.dissipated
             if joint.name in torque:
                 supplied += torque[joint.name] * speed[0]
     for strut in mechanism.struts:
         ends = [
-            _point(model, move, b, s) for b, s in ((strut.body1, strut.point1), (strut.body2, strut.point2))
+            _point(model, motion, b, s) for b, s in ((strut.body1, strut.point1), (strut.body2, strut.point2))
         ]
         d, rate = ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]
         length = ca.sqrt(ca.sumsqr(d) + TINY)
@@ -142,17 +142,17 @@ def applied(model: Model, move: Motion, closed: list[Loop], q: Any, v: Any, u: A
         potential += 0.5 * strut.stiffness * (strut.length - length) ** 2
         dissipated += strut.damping * closing**2
         for sign, (link, r, _) in zip((-1, 1), ends, strict=True):
-            push(wrenches, move, link, r, sign * thrust * direction, ca.SX.zeros(3, 1))
+            push(wrenches, motion, link, r, sign * thrust * direction, ca.SX.zeros(3, 1))
     for load in mechanism.loads:
-        link, r, rate = _point(model, move, load.body, load.point)
+        link, r, rate = _point(model, motion, load.body, load.point)
         F, T = vector(load.force), vector(load.torque)
         if link < 0:
             continue
         if load.axes == "body":
-            R = move.X[link].R @ model.in_link[load.body].R
+            R = motion.X[link].R @ model.in_link[load.body].R
             F, T = R @ F, R @ T
-        push(wrenches, move, link, r, F, T)
-        supplied += ca.dot(F, rate) + ca.dot(T, move.X[link].R @ move.V[link][:3])
+        push(wrenches, motion, link, r, F, T)
+        supplied += ca.dot(F, rate) + ca.dot(T, motion.X[link].R @ motion.V[link][:3])
     return Applied(tau, wrenches, potential, dissipated, supplied, at_cuts)
 
 
@@ -198,20 +198,20 @@ def cut_wrenches(loop: Loop, tau: Any) -> dict[str, Any]:
     return {n: ca.gradient(power, fresh[n]) for n in names}
 
 
-def _point(model: Model, move: Motion, body: str, point: Any) -> tuple[int, Any, Any]:
+def _point(model: Model, motion: Motion, body: str, point: Any) -> tuple[int, Any, Any]:
     """Link, position and velocity of a body's point, in world axes."""
     if body == GROUND:
         return -1, vector(point), ca.SX.zeros(3, 1)
     link, local = model.tree.holder[body], model.in_link[body]
     s = local.R @ vector(point) + local.p
-    X, V = move.X[link], move.V[link]
+    X, V = motion.X[link], motion.V[link]
     return link, X.p + X.R @ s, X.R @ (V[3:] + ca.cross(V[:3], s))
 
 
-def push(wrenches: dict[int, Any], move: Motion, link: int, r: Any, F: Any, T: Any) -> None:
+def push(wrenches: dict[int, Any], motion: Motion, link: int, r: Any, F: Any, T: Any) -> None:
     """Add a world force F at world point r and a torque T to a link's wrench."""
     if link < 0:
         return
-    X = move.X[link]
+    X = motion.X[link]
     wrench = ca.vertcat(X.R.T @ (T + ca.cross(r - X.p, F)), X.R.T @ F)
     wrenches[link] = wrenches.get(link, 0) + wrench

@@ -104,7 +104,7 @@ def poses(model: Model, q: Any, delta: Any = None) -> tuple[list[Pose], list[Pos
     return f, X
 
 
-def motion(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> Motion:
+def outward(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> Motion:
     """Outward recursion of Newton-Euler (paper 004, A.3).
 
     V_i = Ad_{f⁻¹} V_P + S_i v_i,  V̇_i = Ad_{f⁻¹} V̇_P + S_i v̇_i − ad_{S_i v_i} V_i.

@@ -21,14 +21,14 @@ from .kinematics import Model, Motion, columns, frame_in_link
 class End:
     """One frame of a cut joint in world axes: pose, velocity, and acceleration at v̇ = 0."""
 
-    def __init__(self, model: Model, move: Motion, body: str, frame: Any):
+    def __init__(self, model: Model, motion: Motion, body: str, frame: Any):
         self.link, local = frame_in_link(model, body, frame)
         if self.link < 0:
             self.R, self.r = local
             self.w = self.v = self.dw = ca.SX.zeros(3, 1)
             self.dv = -vector(model.mechanism.gravity)
             return
-        X, V, dV = move.X[self.link], move.V[self.link], move.dV[self.link]
+        X, V, dV = motion.X[self.link], motion.V[self.link], motion.dV[self.link]
         s, w, dw = local.p, V[:3], dV[:3]
         self.R, self.r = X.R @ local.R, X.p + X.R @ s
         self.w, self.dw = X.R @ w, X.R @ dw
@@ -40,36 +40,36 @@ class End:
 class Loop:
     """One cut joint: its name, ends and rows."""
 
-    def __init__(self, model: Model, move: Motion, joint: Any):
+    def __init__(self, model: Model, motion: Motion, joint: Any):
         self.joint = joint
-        self.i = End(model, move, joint.parent, joint.on_parent)
-        self.j = End(model, move, joint.child, joint.on_child)
+        self.i = End(model, motion, joint.parent, joint.on_parent)
+        self.j = End(model, motion, joint.child, joint.on_child)
         self.ends = Ends(self.i.R, self.i.r, self.j.R, self.j.r, self.i.w, self.i.v, self.j.w, self.j.v)
         base = model.tree.common(self.i.link, self.j.link)
-        X: Pose = move.X[base] if base >= 0 else IDENTITY
-        w = X.R @ move.V[base][:3] if base >= 0 else ca.SX.zeros(3, 1)
-        dw = X.R @ move.dV[base][:3] if base >= 0 else ca.SX.zeros(3, 1)
+        X: Pose = motion.X[base] if base >= 0 else IDENTITY
+        w = X.R @ motion.V[base][:3] if base >= 0 else ca.SX.zeros(3, 1)
+        dw = X.R @ motion.dV[base][:3] if base >= 0 else ca.SX.zeros(3, 1)
         self.rows: list[Row] = [
             row for lock in TYPES[joint.type].locks for row in lock.evaluate(self.ends, joint, (X.R, w, dw))
         ]
 
 
-def loops(model: Model, move: Motion) -> list[Loop]:
+def cut_loops(model: Model, motion: Motion) -> list[Loop]:
     # `joint` objects of the tree may be numeric; take the model's own, which may hold symbols.
-    return [Loop(model, move, model.mechanism.joint(cut.name)) for cut in model.tree.cuts]
+    return [Loop(model, motion, model.mechanism.joint(cut.name)) for cut in model.tree.cuts]
 
 
-def residual(model: Model, closed: list[Loop]) -> Any:
+def residual(model: Model, loops: list[Loop]) -> Any:
     """g(q), m."""
-    return ca.vertcat(*(row.residual for loop in closed for row in loop.rows), ca.SX(0, 1))
+    return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), ca.SX(0, 1))
 
 
-def jacobian(model: Model, closed: list[Loop], X: list[Pose]) -> Any:
+def jacobian(model: Model, loops: list[Loop], X: list[Pose]) -> Any:
     """G(q), m × nv, with structural zeros for joints off the loop."""
     tree = model.tree
     G = ca.SX(row_count(model), tree.nv)
     at = 0
-    for loop in closed:
+    for loop in loops:
         for end, is_j in ((loop.j, True), (loop.i, False)):
             shared = tree.common(loop.i.link, loop.j.link)
             path = [k for k in tree.path(end.link) if k not in tree.path(shared)]
@@ -82,10 +82,10 @@ def jacobian(model: Model, closed: list[Loop], X: list[Pose]) -> Any:
     return ca.sparsify(G)
 
 
-def velocity_terms(closed: list[Loop]) -> Any:
+def velocity_terms(loops: list[Loop]) -> Any:
     """Ġv = −γ, m: what g̈ is when all v̇ are zero."""
     terms = []
-    for loop in closed:
+    for loop in loops:
         i, j = loop.i, loop.j
         for row in loop.rows:
             terms.append(
@@ -98,13 +98,13 @@ def velocity_terms(closed: list[Loop]) -> Any:
     return ca.vertcat(*terms, ca.SX(0, 1))
 
 
-def reactions(closed: list[Loop], lam: Any) -> list[dict[str, Any]]:
+def reactions(loops: list[Loop], lam: Any) -> list[dict[str, Any]]:
     """Forces and torques of the multipliers, −λ times the rows, on both ends of every cut joint.
 
     Keys `ri`, `wi` are force and torque on the parent's end, `rj`, `wj` on the child's, world axes.
     """
     result, at = [], 0
-    for loop in closed:
+    for loop in loops:
         part = {n: ca.SX.zeros(3, 1) for n in ("wi", "ri", "wj", "rj")}
         for row in loop.rows:
             for n in part:

@@ -20,7 +20,7 @@ from .kinematics import (
     Motion,
     body_quaternion,
     frame_in_link,
-    motion,
+    outward,
     position_rates,
     quaternions,
     user_speeds,
@@ -45,13 +45,13 @@ def readings(eq: Equations) -> Readings:
     """Every output by its structured name."""
     t = terms(eq)
     dv, lam = motion_under_forces(eq)
-    move = motion(eq.model, eq.q, eq.v, dv)
-    result = _joints(eq, t.closed, dv)
-    result |= _bodies(eq.model, move, quaternions(eq.model, eq.q))
-    result |= _reactions(eq, move, t.closed, t.applied, lam)
+    motion = outward(eq.model, eq.q, eq.v, dv)
+    result = _joints(eq, t.loops, dv)
+    result |= _bodies(eq.model, motion, quaternions(eq.model, eq.q))
+    result |= _reactions(eq, motion, t.loops, t.applied, lam)
     result |= {f"input.{name}": eq.u[k] for k, name in enumerate(eq.mechanism.inputs())}
-    kinetic, potential = energies(eq, move, eq.v, t.applied.potential)
-    g = residual(eq.model, t.closed)
+    kinetic, potential = energies(eq, motion, eq.v, t.applied.potential)
+    g = residual(eq.model, t.loops)
     return result | {
         "loop.residual": ca.mmax(ca.fabs(g)) if g.numel() else ca.SX(0),
         "energy": kinetic + potential,
@@ -62,10 +62,10 @@ def readings(eq: Equations) -> Readings:
     }
 
 
-def _joints(eq: Equations, closed: list[Loop], dv: Any) -> Readings:
+def _joints(eq: Equations, loops: list[Loop], dv: Any) -> Readings:
     """Coordinates, speeds and accelerations of all joints, tree and cut, as the user drew them."""
     result: Readings = {}
-    found = {loop.joint.name: loop for loop in closed}
+    found = {loop.joint.name: loop for loop in loops}
     dq = position_rates(eq.model, eq.q, eq.v)
     rates = user_speeds(eq.model, eq.q, ca.horzcat(eq.v, dv))
     for joint in eq.mechanism.joints:
@@ -88,11 +88,11 @@ def _joints(eq: Equations, closed: list[Loop], dv: Any) -> Readings:
     return result
 
 
-def _bodies(model: Model, move: Motion, turns: list[Any]) -> Readings:
+def _bodies(model: Model, motion: Motion, turns: list[Any]) -> Readings:
     result: Readings = {}
     for body in model.mechanism.bodies:
         link, local = model.tree.holder[body.name], model.in_link[body.name]
-        X, V, dV = move.X[link], move.V[link], move.dV[link]
+        X, V, dV = motion.X[link], motion.V[link], motion.dV[link]
         w, dw, s = V[:3], dV[:3], local.p
         v = V[3:] + ca.cross(w, s)
         dv = dV[3:] + ca.cross(dw, s) + ca.cross(w, v)
@@ -108,24 +108,24 @@ def _bodies(model: Model, move: Motion, turns: list[Any]) -> Readings:
     return result
 
 
-def _reactions(eq: Equations, move: Motion, closed: list[Loop], act: Any, lam: Any) -> Readings:
+def _reactions(eq: Equations, motion: Motion, loops: list[Loop], act: Any, lam: Any) -> Readings:
     """Reactions of all joints; those of cut joints are −λ on their rows, plus their own forces."""
     model = eq.model
     wrenches, seen = dict(act.wrenches), {}
-    for loop, part in zip(closed, reactions(closed, lam), strict=True):
-        push(wrenches, move, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
-        push(wrenches, move, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
+    for loop, part in zip(loops, reactions(loops, lam), strict=True):
+        push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
+        push(wrenches, motion, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
         force, moment = part["rj"], part["wj"]
         if loop.joint.name in act.at_cuts:
             own = cut_wrenches(loop, act.at_cuts[loop.joint.name])
             force, moment = force + own["vj"], moment + own["wj"]
         seen[loop.joint.name] = (force, moment)
-    F = joint_wrenches(model, move, wrenches)
+    F = joint_wrenches(model, motion, wrenches)
     for i, link in enumerate(model.tree.links):
         if not link.last:
             continue
         joint = model.mechanism.joint(link.joint)
-        X = move.X[i]
+        X = motion.X[i]
         force, moment = X.R @ F[i][3:], X.R @ F[i][:3]
         # from the link frame's origin to the joint's
         origin = X.p - model.trims[i].slide * X.R[:, 2]
@@ -133,7 +133,7 @@ def _reactions(eq: Equations, move: Motion, closed: list[Loop], act: Any, lam: A
         if link.reverse:
             # F acts on the joint's parent at its own frame; turn it round and move it to the child
             index, local = frame_in_link(model, joint.child, joint.on_child)
-            r = local.p if index < 0 else move.X[index].p + move.X[index].R @ local.p
+            r = local.p if index < 0 else motion.X[index].p + motion.X[index].R @ local.p
             force, moment = -force, -(moment + ca.cross(origin - r, force))
         seen[joint.name] = (force, moment)
     result: Readings = {}
@@ -144,12 +144,12 @@ def _reactions(eq: Equations, move: Motion, closed: list[Loop], act: Any, lam: A
     return result
 
 
-def energies(eq: Equations, move: Motion, v: Any, springs: Any) -> tuple[Any, Any]:
+def energies(eq: Equations, motion: Motion, v: Any, springs: Any) -> tuple[Any, Any]:
     """Kinetic energy ½ Σ VᵀI V + ½ Σ J v², and potential energy −Σ m g·c plus the springs'."""
     kinetic = 0.5 * ca.dot(armature(eq.model), v**2)
     potential = springs
     gravity = vector(eq.mechanism.gravity)
-    for inertia, X, V in zip(eq.model.inertias, move.X, move.V, strict=True):
+    for inertia, X, V in zip(eq.model.inertias, motion.X, motion.V, strict=True):
         if inertia is not None:
             kinetic += 0.5 * ca.dot(V, times(inertia, V))
             potential -= ca.dot(gravity, inertia.m * X.p + X.R @ inertia.h)

@@ -18,8 +18,8 @@ from ..describe import parameters
 from ..describe.mechanism import Mechanism
 from .dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
 from .forces import Applied, applied
-from .kinematics import Model, Motion, motion, normalized, position_rates
-from .loops import Loop, jacobian, loops, residual, velocity_terms
+from .kinematics import Model, Motion, normalized, outward, position_rates
+from .loops import Loop, cut_loops, jacobian, residual, velocity_terms
 from .scales import Scales, scales
 from .solve import Constrained, accelerations, constrained, factorize, onto_manifold
 from .topology import Tree, span
@@ -67,8 +67,8 @@ def once(trace: Callable[[Equations], Traced]) -> Callable[[Equations], Traced]:
 class Forces(NamedTuple):
     """All terms of M v̇ + Gᵀλ = τ − h, G v̇ = γ at a state."""
 
-    move: Motion
-    closed: list[Loop]
+    motion: Motion
+    loops: list[Loop]
     applied: Applied
     M: Any
     G: Any
@@ -95,18 +95,18 @@ def equations(mechanism: Mechanism) -> Equations:
 @once
 def terms(eq: Equations) -> Forces:
     """Mass matrix, loop Jacobian and right-hand sides, shared by all formulations."""
-    move = motion(eq.model, eq.q, eq.v)
-    closed = loops(eq.model, move)
-    act = applied(eq.model, move, closed, eq.q, eq.v, eq.u)
-    h = onto_joints(eq.model, joint_wrenches(eq.model, move, act.wrenches))
+    motion = outward(eq.model, eq.q, eq.v)
+    loops = cut_loops(eq.model, motion)
+    act = applied(eq.model, motion, loops, eq.q, eq.v, eq.u)
+    h = onto_joints(eq.model, joint_wrenches(eq.model, motion, act.wrenches))
     return Forces(
-        move,
-        closed,
+        motion,
+        loops,
         act,
-        mass_matrix(eq.model, move.f),
-        jacobian(eq.model, closed, move.X),
+        mass_matrix(eq.model, motion.f),
+        jacobian(eq.model, loops, motion.X),
         act.tau - h,
-        -velocity_terms(closed),
+        -velocity_terms(loops),
     )
 
 
@@ -137,8 +137,8 @@ def rates(eq: Equations) -> ca.Function:
 @once
 def closure(eq: Equations) -> ca.Function:
     """(q, p) → (g, G): residual and Jacobian of all cut joints."""
-    move, closed = _at_rest(eq)
-    g, G = residual(eq.model, closed), jacobian(eq.model, closed, move.X)
+    motion, loops = _at_rest(eq)
+    g, G = residual(eq.model, loops), jacobian(eq.model, loops, motion.X)
     return dense(ca.Function("closure", [eq.q, eq.p], [g, G], ["q", "p"], ["g", "G"]))
 
 
@@ -158,8 +158,8 @@ def coefficients(eq: Equations) -> ca.Function:
 @once
 def mass_pivots(eq: Equations) -> ca.Function:
     """(q, p) → D of M = LDLᵀ: all positive where every motion has inertia."""
-    move, _ = _at_rest(eq)
-    factor = factorize(mass_matrix(eq.model, move.f), list(range(eq.tree.nv))[::-1])
+    motion, _ = _at_rest(eq)
+    factor = factorize(mass_matrix(eq.model, motion.f), list(range(eq.tree.nv))[::-1])
     pivots = ca.vertcat(*(1 / x for x in factor.inverse), ca.SX(0, 1))
     return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
 
@@ -168,8 +168,8 @@ def mass_pivots(eq: Equations) -> ca.Function:
 def needed_forces(eq: Equations) -> ca.Function:
     """(q, v, v̇, u, p) → τ_NE − τ: generalized forces missing for a wanted v̇ (inverse dynamics)."""
     dv = ca.SX.sym("dv", eq.tree.nv)
-    move = motion(eq.model, eq.q, eq.v)
-    act = applied(eq.model, move, loops(eq.model, move), eq.q, eq.v, eq.u)
+    motion = outward(eq.model, eq.q, eq.v)
+    act = applied(eq.model, motion, cut_loops(eq.model, motion), eq.q, eq.v, eq.u)
     missing = newton_euler(eq.model, eq.q, eq.v, dv, act.wrenches) - act.tau
     names = ["q", "v", "dv", "u", "p"], ["missing"]
     return ca.Function("needed_forces", [eq.q, eq.v, dv, eq.u, eq.p], [missing], *names)
@@ -178,8 +178,8 @@ def needed_forces(eq: Equations) -> ca.Function:
 @once
 def project_position(eq: Equations) -> ca.Function:
     """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
-    system, closed = _metric(eq)
-    delta = onto_manifold(system, -residual(eq.model, closed))
+    system, loops = _metric(eq)
+    delta = onto_manifold(system, -residual(eq.model, loops))
     q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
     return ca.Function("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"])
 
@@ -187,10 +187,10 @@ def project_position(eq: Equations) -> ca.Function:
 @once
 def project_velocity(eq: Equations) -> ca.Function:
     """(q, v, p) → v: onto G v = 0, the nearest in the mass metric, so no power is put in."""
-    move, closed = _at_rest(eq)
-    G = jacobian(eq.model, closed, move.X)
-    system = constrained(mass_matrix(eq.model, move.f), G, eq.scales.groups)
-    delta = onto_manifold(system, -(jacobian(eq.model, closed, move.X) @ eq.v))
+    motion, loops = _at_rest(eq)
+    G = jacobian(eq.model, loops, motion.X)
+    system = constrained(mass_matrix(eq.model, motion.f), G, eq.scales.groups)
+    delta = onto_manifold(system, -(jacobian(eq.model, loops, motion.X) @ eq.v))
     return ca.Function("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
 
 
@@ -212,12 +212,12 @@ def dense(function: ca.Function) -> ca.Function:
 
 @once
 def _at_rest(eq: Equations) -> tuple[Motion, list[Loop]]:
-    move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
-    return move, loops(eq.model, move)
+    motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
+    return motion, cut_loops(eq.model, motion)
 
 
 @once
 def _metric(eq: Equations) -> tuple[Constrained, list[Loop]]:
-    move, closed = _at_rest(eq)
-    G = jacobian(eq.model, closed, move.X)
-    return constrained(mass_matrix(eq.model, move.f), G, eq.scales.groups), closed
+    motion, loops = _at_rest(eq)
+    G = jacobian(eq.model, loops, motion.X)
+    return constrained(mass_matrix(eq.model, motion.f), G, eq.scales.groups), loops

@@ -57,23 +57,31 @@ class Chain(NamedTuple):
 
 
 def newton_euler_slopes(
-    model: Model, move: Motion, v: Any, dv: Any, outside: Wrenches, slopes: Mapping[int, Slopes], inputs: int
+    model: Model,
+    motion: Motion,
+    v: Any,
+    dv: Any,
+    outside: Wrenches,
+    slopes: Mapping[int, Slopes],
+    inputs: int,
 ) -> Slopes:
     """∂τ_NE/∂q, ∂τ_NE/∂v, ∂τ_NE/∂u of τ_NE = M v̇ − F with wrenches from outside (4.3).
 
-    `move` is the outward recursion at (q, v, v̇); `slopes` are the derivatives of the wrenches
+    `motion` is the outward recursion at (q, v, v̇); `slopes` are the derivatives of the wrenches
     `outside`, 6 rows each. The rotors' share of τ_NE depends on neither q nor v.
     """
-    F = joint_wrenches(model, move, outside)
-    by_q = _link_wrenches(model, move, *_position_twists(model, move, v, dv))
-    by_v = _link_wrenches(model, move, *_speed_twists(model, move, v))
+    F = joint_wrenches(model, motion, outside)
+    by_q = _link_wrenches(model, motion, *_position_twists(model, motion, v, dv))
+    by_v = _link_wrenches(model, motion, *_speed_twists(model, motion, v))
     by_u = [ca.SX(6, inputs) for _ in F]
     for i, slope in slopes.items():
         by_q[i], by_v[i], by_u[i] = by_q[i] - slope.q, by_v[i] - slope.v, by_u[i] - slope.u
-    return Slopes(_inward(model, move.f, by_q, F), _inward(model, move.f, by_v), _inward(model, move.f, by_u))
+    return Slopes(
+        _inward(model, motion.f, by_q, F), _inward(model, motion.f, by_v), _inward(model, motion.f, by_u)
+    )
 
 
-def _position_twists(model: Model, move: Motion, v: Any, dv: Any) -> tuple[list[Any], list[Any]]:
+def _position_twists(model: Model, motion: Motion, v: Any, dv: Any) -> tuple[list[Any], list[Any]]:
     """Outward recursion of ∂_j V_i and ∂_j V̇_i.
 
     At the joint itself ∂_j V = −ad_{S_j} Ad_{f⁻¹} V_P and ∂_j V̇ = −ad_{S_j} Ad_{f⁻¹} V̇_P − ad_{Sv} ∂_j V,
@@ -83,8 +91,8 @@ def _position_twists(model: Model, move: Motion, v: Any, dv: Any) -> tuple[list[
     dV: list[Any] = []
     for i, link in enumerate(model.tree.links):
         S, Sv = model.subspaces[i], _joint_twist(model, i, v)
-        slope, rate = _carried(model, move.f[i], V, dV, link.parent, Sv)
-        Vi, dVi = move.V[i], move.dV[i]
+        slope, rate = _carried(model, motion.f[i], V, dV, link.parent, Sv)
+        Vi, dVi = motion.V[i], motion.dV[i]
         if S.shape[1] == 1:
             slope[:, link.v], rate[:, link.v] = bracket(Vi) @ S, bracket(dVi) @ S
         elif link.move:
@@ -96,7 +104,7 @@ def _position_twists(model: Model, move: Motion, v: Any, dv: Any) -> tuple[list[
     return V, dV
 
 
-def _speed_twists(model: Model, move: Motion, v: Any) -> tuple[list[Any], list[Any]]:
+def _speed_twists(model: Model, motion: Motion, v: Any) -> tuple[list[Any], list[Any]]:
     """Outward recursion of ∂V_i/∂v_j, which is J_i, and ∂V̇_i/∂v_j.
 
     At the joint itself S_j and ad_V S_j − ad_{Sv} S_j.
@@ -105,9 +113,9 @@ def _speed_twists(model: Model, move: Motion, v: Any) -> tuple[list[Any], list[A
     dV: list[Any] = []
     for i, link in enumerate(model.tree.links):
         S, Sv = model.subspaces[i], _joint_twist(model, i, v)
-        slope, rate = _carried(model, move.f[i], V, dV, link.parent, Sv)
+        slope, rate = _carried(model, motion.f[i], V, dV, link.parent, Sv)
         if link.move:
-            slope[:, link.v], rate[:, link.v] = S, bracket(move.V[i] - Sv) @ S
+            slope[:, link.v], rate[:, link.v] = S, bracket(motion.V[i] - Sv) @ S
         V.append(slope)
         dV.append(rate)
     return V, dV
@@ -123,7 +131,7 @@ def _carried(
     return slope, to_child(f, dV[parent]) - bracket(Sv) @ slope
 
 
-def _link_wrenches(model: Model, move: Motion, V: Sequence[Any], dV: Sequence[Any]) -> list[Any]:
+def _link_wrenches(model: Model, motion: Motion, V: Sequence[Any], dV: Sequence[Any]) -> list[Any]:
     """I ∂V̇ − ad*_∂V I V − ad*_V I ∂V of each link."""
     result = []
     for i, inertia in enumerate(model.inertias):
@@ -131,8 +139,8 @@ def _link_wrenches(model: Model, move: Motion, V: Sequence[Any], dV: Sequence[An
             result.append(ca.SX(6, model.tree.nv))
             continue
         I = _six(inertia)  # noqa: E741
-        dual = bracket(move.V[i]).T
-        result.append(I @ dV[i] - (wrench(times(inertia, move.V[i])) + dual @ I) @ V[i])
+        dual = bracket(motion.V[i]).T
+        result.append(I @ dV[i] - (wrench(times(inertia, motion.V[i])) + dual @ I) @ V[i])
     return result
 
 

@@ -46,8 +46,8 @@ import casadi as ca
 
 from ..equations.dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
 from ..equations.forces import applied
-from ..equations.kinematics import Model, frame_in_link, motion, position_rates
-from ..equations.loops import loops
+from ..equations.kinematics import Model, frame_in_link, outward, position_rates
+from ..equations.loops import cut_loops
 from ..equations.solve import Factor, backward, entries, factorize, forward, least_degree
 from ..equations.terms import Equations
 from ..joints.rigid_motion import Pose
@@ -238,9 +238,9 @@ def loads(eq: Equations) -> Loads:
     """Motors, springs, dampers, friction, struts, loads; their slopes by automatic differentiation."""
     nv = eq.tree.nv
     delta = ca.SX.sym("delta", nv)
-    move = motion(eq.model, eq.q, eq.v, None, delta)
+    motion = outward(eq.model, eq.q, eq.v, None, delta)
     q = eq.q + position_rates(eq.model, eq.q, delta)
-    act = applied(eq.model, move, loops(eq.model, move), q, eq.v, eq.u)
+    act = applied(eq.model, motion, cut_loops(eq.model, motion), q, eq.v, eq.u)
     forces = ca.densify(ca.vertcat(act.tau, *act.wrenches.values()))
     J = ca.jacobian(forces, ca.vertcat(delta, eq.v, eq.u))
     forces, J = (ca.substitute(x, delta, ca.SX.zeros(nv, 1)) for x in (forces, J))
@@ -261,7 +261,7 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     """
     model, q, v, nv = eq.model, eq.q, eq.v, eq.tree.nv
     act = loads(eq)
-    still = motion(model, q, v)
+    still = outward(model, q, v)
     M = mass_matrix(model, still.f)
     later = ca.SX.sym("dv", nv)  # v̇, which K̈ needs and which needs K̇
     b = basis(model, still.f, R, v, later)
@@ -274,10 +274,10 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     dv = drift - K @ _solve(inertia, K.T @ short)
 
     ddK = ca.substitute(b.ddK, later, ca.densify(dv))
-    move = motion(model, q, v, dv)
-    F = joint_wrenches(model, move, act.wrenches)
+    motion = outward(model, q, v, dv)
+    F = joint_wrenches(model, motion, act.wrenches)
     r = onto_joints(model, F, dv) - act.tau
-    ne = newton_euler_slopes(model, move, v, dv, act.wrenches, act.wrench_slopes, eq.u.numel())
+    ne = newton_euler_slopes(model, motion, v, dv, act.wrenches, act.wrench_slopes, eq.u.numel())
     Nq, Nv, Nu = ne.q - act.tau_slopes.q, ne.v - act.tau_slopes.v, ne.u - act.tau_slopes.u
 
     C, dC, one = bracket(eq, v), bracket(eq, dv), ca.SX.eye(nv)

@@ -30,8 +30,8 @@ import casadi as ca
 
 from ..equations.dynamics import armature, joint_wrenches, onto_joints
 from ..equations.forces import applied, push
-from ..equations.kinematics import motion, position_rates
-from ..equations.loops import jacobian, loops, reactions, residual, velocity_terms
+from ..equations.kinematics import outward, position_rates
+from ..equations.loops import cut_loops, jacobian, reactions, residual, velocity_terms
 from ..equations.solve import Constrained, accelerations, backward, constrained, entries, factorize, forward
 from ..equations.terms import Equations, terms
 
@@ -90,16 +90,16 @@ class Residuals(NamedTuple):
 def residuals(eq: Equations) -> Residuals:
     """E(q, v, a, λ, u) and c(q, v, a), by one Newton-Euler pass with the reactions as wrenches."""
     a, delta = ca.SX.sym("a", eq.tree.nv), ca.SX.sym("delta", eq.tree.nv)
-    move = motion(eq.model, eq.q, eq.v, a, delta)
-    closed = loops(eq.model, move)
-    c = velocity_terms(closed)
+    motion = outward(eq.model, eq.q, eq.v, a, delta)
+    loops = cut_loops(eq.model, motion)
+    c = velocity_terms(loops)
     lam = ca.SX.sym("lam", c.numel())
-    act = applied(eq.model, move, closed, eq.q + position_rates(eq.model, eq.q, delta), eq.v, eq.u)
+    act = applied(eq.model, motion, loops, eq.q + position_rates(eq.model, eq.q, delta), eq.v, eq.u)
     wrenches = dict(act.wrenches)
-    for loop, part in zip(closed, reactions(closed, lam), strict=True):
-        push(wrenches, move, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
-        push(wrenches, move, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
-    E = onto_joints(eq.model, joint_wrenches(eq.model, move, wrenches)) + armature(eq.model) * a - act.tau
+    for loop, part in zip(loops, reactions(loops, lam), strict=True):
+        push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
+        push(wrenches, motion, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
+    E = onto_joints(eq.model, joint_wrenches(eq.model, motion, wrenches)) + armature(eq.model) * a - act.tau
     return Residuals(a, lam, delta, E, c)
 
 
@@ -223,10 +223,10 @@ def parameter_slopes(eq: Equations, R: Any) -> ca.Function:
     """
     t = tangent(eq, R)
     r = residuals(eq)
-    move = motion(eq.model, eq.q, eq.v)
-    closed = loops(eq.model, move)
-    gp = ca.jacobian(residual(eq.model, closed), eq.p)
-    Gv = jacobian(eq.model, closed, move.X) @ eq.v
+    motion = outward(eq.model, eq.q, eq.v)
+    loops = cut_loops(eq.model, motion)
+    gp = ca.jacobian(residual(eq.model, loops), eq.p)
+    Gv = jacobian(eq.model, loops, motion.X) @ eq.v
     Gv_p, N = ca.jacobian(Gv, eq.p), tangent_map(eq)
     Gv_q = ca.jacobian(Gv, eq.q) @ N
     slopes = [ca.jacobian(r.E, eq.p), ca.jacobian(r.c, eq.p)]

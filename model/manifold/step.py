@@ -20,8 +20,8 @@ import casadi as ca
 
 from ..equations.dynamics import mass_matrix
 from ..equations.forces import applied
-from ..equations.kinematics import motion
-from ..equations.loops import jacobian, loops, residual
+from ..equations.kinematics import outward
+from ..equations.loops import cut_loops, jacobian, residual
 from ..equations.outputs import energies
 from ..equations.solve import accelerations, constrained
 from ..equations.terms import Equations, once, project_position, rates
@@ -161,15 +161,15 @@ def finished(eq: Equations) -> ca.Function:
     The projection is the nearest in the mass metric. With S λ = G v it takes away the kinetic
     energy ½ λᵀG v; `gap` is the largest |g| at q, lengths measured by the size of the mechanism.
     """
-    move = motion(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
-    closed = loops(eq.model, move)
-    G = jacobian(eq.model, closed, move.X)
+    motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
+    loops = cut_loops(eq.model, motion)
+    G = jacobian(eq.model, loops, motion.X)
     miss = G @ eq.v
-    system = constrained(mass_matrix(eq.model, move.f), G, eq.scales.groups)
+    system = constrained(mass_matrix(eq.model, motion.f), G, eq.scales.groups)
     delta, lam = accelerations(system, ca.SX.zeros(eq.tree.nv, 1), -miss)
     v = eq.v + delta
     loss = 0.5 * ca.dot(lam, miss)
-    g = residual(eq.model, closed)
+    g = residual(eq.model, loops)
     gap = ca.mmax(ca.fabs(g / eq.scales.rows)) if g.numel() else ca.SX(0)
     kinetic, potential = _energies(eq, v)
     return ca.Function("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
@@ -182,6 +182,8 @@ def energy(eq: Equations) -> ca.Function:
 
 
 def _energies(eq: Equations, v: Any) -> tuple[Any, Any]:
-    move = motion(eq.model, eq.q, v)
-    potential = applied(eq.model, move, loops(eq.model, move), eq.q, v, ca.SX.zeros(eq.u.shape)).potential
-    return energies(eq, move, v, potential)
+    motion = outward(eq.model, eq.q, v)
+    potential = applied(
+        eq.model, motion, cut_loops(eq.model, motion), eq.q, v, ca.SX.zeros(eq.u.shape)
+    ).potential
+    return energies(eq, motion, v, potential)

@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ..describe.mechanism import Mechanism
 from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
-from ..equations.kinematics import motion
+from ..equations.kinematics import outward
 from ..equations.terms import Equations, dynamics, terms
 from ..linear.derivatives import newton_euler_slopes
 from ..linear.derivatives_closed import Basis, basis, recursive_linear, weighted_slope
@@ -229,7 +229,7 @@ def error_without_load() -> float:
     eq = simulation.equations
     b = _basis(eq, R)
     t = terms(eq)
-    M = mass_matrix(eq.model, t.move.f)
+    M = mass_matrix(eq.model, t.motion.f)
     Q = weighted_slope(b.rows, b.chart.weights(t.applied.tau), eq.tree.nv)
     f = ca.Function("f", [eq.q, eq.v, eq.u, eq.p], [b.K.T @ M @ b.K, b.K.T @ Q @ b.K])
     reduced, bent = (np.array(x) for x in f(simulation.q, simulation.v, simulation.u, simulation.p))
@@ -238,8 +238,8 @@ def error_without_load() -> float:
 
 
 def _basis(eq: Equations, R: np.ndarray) -> Basis:
-    move = motion(eq.model, eq.q, eq.v)
-    return basis(eq.model, move.f, ca.sparsify(ca.SX(ca.DM(R))), eq.v)
+    motion = outward(eq.model, eq.q, eq.v)
+    return basis(eq.model, motion.f, ca.sparsify(ca.SX(ca.DM(R))), eq.v)
 
 
 def operations(name: str) -> dict[str, Any]:
@@ -248,8 +248,8 @@ def operations(name: str) -> dict[str, Any]:
     R = ca.sparsify(ca.SX(ca.DM(chart(simulation.engine, simulation.state, None))))
     eq = simulation.equations
     a, delta = ca.SX.sym("a", eq.tree.nv), ca.SX.sym("delta", eq.tree.nv)
-    slopes = newton_euler_slopes(eq.model, motion(eq.model, eq.q, eq.v, a), eq.v, a, {}, {}, 0)
-    tau = onto_joints(eq.model, joint_wrenches(eq.model, motion(eq.model, eq.q, eq.v, a, delta), {}))
+    slopes = newton_euler_slopes(eq.model, outward(eq.model, eq.q, eq.v, a), eq.v, a, {}, {}, 0)
+    tau = onto_joints(eq.model, joint_wrenches(eq.model, outward(eq.model, eq.q, eq.v, a, delta), {}))
     J = ca.substitute(ca.jacobian(tau, ca.vertcat(delta, eq.v)), delta, ca.SX.zeros(eq.tree.nv, 1))
     arguments = [eq.q, eq.v, eq.p, a]
     two = [

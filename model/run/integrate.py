@@ -154,7 +154,7 @@ def variable_step(
     begin, end = simulation.time, simulation.time + duration
 
     def go(t: float) -> None:
-        simulation.move(t, *solver.at(t))
+        simulation.go(t, *solver.at(t))
 
     times = begin + sample * np.arange(1, int(duration / sample + 1e-9) + 1)
     due = list(times if len(times) and abs(times[-1] - end) < 1e-9 * sample else [*times, end])

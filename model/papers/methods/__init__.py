@@ -5,6 +5,6 @@ it: the papers' methods, and the local state-space form.
 """
 
 from .method import Method
-from .simulation import NAMES, MethodSimulation
+from .method_simulation import NAMES, MethodSimulation
 
 __all__ = ["NAMES", "Method", "MethodSimulation"]

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, qr
 
 from ...errors import SimulationError
-from . import charts
+from . import thesis_charts
 
 NAMES = ("default", "multipliers", "null_space", "svd")
 # Singular values below this fraction of the largest count as zero in G⁺ (paper 004, 3.1).
@@ -80,6 +80,6 @@ def independent_rows(G: np.ndarray, rank: int) -> np.ndarray:
     return np.sort(qr(G.T, mode="r", pivoting=True)[1][:rank]) if G.size else np.zeros(0, int)
 
 
-def on_chart(t: Terms, chart: charts.Chart, v: np.ndarray, G_rate: np.ndarray | None) -> np.ndarray:
+def on_chart(t: Terms, chart: thesis_charts.Chart, v: np.ndarray, G_rate: np.ndarray | None) -> np.ndarray:
     """Null space formulation with K and K̇y_v of a chart."""
-    return null_space(t, charts.basis(chart, t.G), charts.bias(chart, t.G, G_rate, v, t.gamma))
+    return null_space(t, thesis_charts.basis(chart, t.G), thesis_charts.bias(chart, t.G, G_rate, v, t.gamma))

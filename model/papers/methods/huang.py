@@ -27,8 +27,8 @@ from scipy.spatial.transform import Rotation
 
 from ...describe.mechanism import GROUND, Joint
 from ...equations.forces import applied, push
-from ...equations.kinematics import motion
-from ...equations.loops import End, loops
+from ...equations.kinematics import outward
+from ...equations.loops import End, cut_loops
 from ...equations.terms import Equations, dense
 from ...errors import SimulationError
 from ...joints.euler import tilde
@@ -100,21 +100,21 @@ def cartesian(eq: Equations) -> ca.Function:
     (r_i, R_i, r_j, R_j) of a joint's two frames.
     """
     model, mechanism = eq.model, eq.mechanism
-    move = motion(model, eq.q, eq.v)
-    closed = loops(model, move)
-    act = applied(model, move, closed, eq.q, eq.v, eq.u)
+    motion = outward(model, eq.q, eq.v)
+    loops = cut_loops(model, motion)
+    act = applied(model, motion, loops, eq.q, eq.v, eq.u)
     wrenches = dict(act.wrenches)
     for i, link in enumerate(eq.tree.links):
         if link.move:
             S = model.subspaces[i] @ act.tau[link.v]
-            X = move.X[i]
+            X = motion.X[i]
             F, T = X.R @ S[3:], X.R @ S[:3]
-            push(wrenches, move, i, X.p, F, T)
-            push(wrenches, move, link.parent, X.p, -F, -T)
+            push(wrenches, motion, i, X.p, F, T)
+            push(wrenches, motion, link.parent, X.p, -F, -T)
     columns, speeds = [], []
     for body in mechanism.bodies:
         i, local = eq.tree.holder[body.name], model.in_link[body.name]
-        X, V = move.X[i], move.V[i]
+        X, V = motion.X[i], motion.V[i]
         com = local.p + local.R @ vector(body.com)
         w = X.R @ V[:3]
         v = X.R @ (V[3:] + ca.cross(V[:3], com))
@@ -126,7 +126,10 @@ def cartesian(eq: Equations) -> ca.Function:
         speeds += [v, w]
     ends = []
     for joint in mechanism.joints:
-        on = End(model, move, joint.parent, joint.on_parent), End(model, move, joint.child, joint.on_child)
+        on = (
+            End(model, motion, joint.parent, joint.on_parent),
+            End(model, motion, joint.child, joint.on_child),
+        )
         ends.append(ca.vertcat(on[0].r, ca.vec(on[0].R), on[1].r, ca.vec(on[1].R)))
     D = ca.jacobian(ca.vertcat(*speeds), eq.v)
     names = ["q", "v", "u", "p"], ["B", "J", "D"]

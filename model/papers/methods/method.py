@@ -14,7 +14,7 @@ from ...errors import SimulationError
 from ...joints.types import TYPES
 from ...manifold.step import NODES, WEIGHTS
 from ...state import LiveState
-from . import accelerations, charts, stabilization, traced
+from . import accelerations, stabilization, thesis_charts, traced
 
 # Sub-steps near a singularity: most of them, and the condition of G at which a second one is taken.
 MOST_SUBSTEPS = 64
@@ -42,7 +42,7 @@ class Method:
         self.rows = accelerations.independent_rows(self.closure(pose)[1], self.rank)
         self.chosen = chosen_speeds(simulation, coordinates) if chart == "chosen" else None
         self.most_substeps = MOST_SUBSTEPS
-        self.chart: charts.Chart | None = None
+        self.chart: thesis_charts.Chart | None = None
 
     def kernel(self, make: Callable[[Any], ca.Function]) -> Kernel:
         """A traced function of `traced.py`, kept with the engine's own."""
@@ -59,10 +59,10 @@ class Method:
         h, H = self.kernel(traced.invariants)(q, v, s.u, s.p)
         return h, H
 
-    def chart_at(self, q: np.ndarray, G: np.ndarray) -> charts.Chart:
+    def chart_at(self, q: np.ndarray, G: np.ndarray) -> thesis_charts.Chart:
         """The present chart, or a new one at q before the present one degrades."""
-        if self.chart is None or charts.degraded(self.chart, G):
-            self.chart = charts.choose(self.kind, q, G, self.rank, self.chosen)
+        if self.chart is None or thesis_charts.degraded(self.chart, G):
+            self.chart = thesis_charts.choose(self.kind, q, G, self.rank, self.chosen)
         return self.chart
 
     def accelerate(

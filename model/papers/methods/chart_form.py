@@ -6,7 +6,7 @@ import numpy as np
 
 from ...manifold.thresholds import FAR
 from ...run.local_form import LocalForm, LocalSolver
-from . import charts, traced
+from . import thesis_charts, traced
 from .method import Method
 
 
@@ -19,18 +19,18 @@ class ChartForm(LocalForm):
 
     def choose(self) -> tuple[np.ndarray, np.ndarray]:
         m, G = self.method, self.method.closure(self.reference)[1]
-        self.chart = charts.choose(m.kind, self.reference, G, m.rank, m.chosen)
+        self.chart = thesis_charts.choose(m.kind, self.reference, G, m.rank, m.chosen)
         return self.chart.R, self.chart.S_bar @ self.chart.S_bar.T
 
     def to_local(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         y = super().to_local(q, v)
-        y[self.chart.size :] = charts.speeds(self.chart, self.method.closure(q)[1], v)
+        y[self.chart.size :] = thesis_charts.speeds(self.chart, self.method.closure(q)[1], v)
         return y
 
     def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         q, v = super().to_full(y)
         if self.chart.kind == "differentiable":  # y_v are speeds along a basis that turns with the pose
-            v = charts.basis(self.chart, self.method.closure(q)[1]) @ y[self.chart.size :]
+            v = thesis_charts.basis(self.chart, self.method.closure(q)[1]) @ y[self.chart.size :]
             self.rate = self.engine.kernel("displacement_rates")(self.d, v)
         return q, v
 
@@ -42,14 +42,14 @@ class ChartForm(LocalForm):
             return np.concatenate([chart.R @ self.rate, chart.R @ dv]), power
         _, G, _, gamma, _ = self.engine.kernel("coefficients")(q, v, s.u, s.p)
         turning = m.kernel(traced.jacobian_rate)(q, v, s.p)
-        dy = charts.basis(chart, G).T @ (dv - charts.bias(chart, G, turning, v, gamma))
+        dy = thesis_charts.basis(chart, G).T @ (dv - thesis_charts.bias(chart, G, turning, v, gamma))
         return np.concatenate([chart.R @ self.rate, dy]), power
 
     def room(self, q: np.ndarray) -> float:
         """Negative when it is time for another chart: the thesis' condition, or a ball too far away."""
         balls = (self.d[link.v] for move, link in self.simulation.tree.moves if not move.plain)
         far = any(np.abs(x).max() > FAR for x in balls)
-        return -1.0 if far or charts.degraded(self.chart, self.method.closure(q)[1]) else 1.0
+        return -1.0 if far or thesis_charts.degraded(self.chart, self.method.closure(q)[1]) else 1.0
 
 
 class ChartSolver(LocalSolver):

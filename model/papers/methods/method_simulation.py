@@ -12,9 +12,9 @@ from ...describe.mechanism import Mechanism
 from ...engine import Engine
 from ...errors import SimulationError
 from ...simulation import STEPPERS, Simulation
-from . import accelerations, charts, stabilization
+from . import accelerations, stabilization, thesis_charts
+from .chart_form import ChartSolver
 from .huang import Taylor
-from .local_form import ChartSolver
 from .method import Method, chosen_speeds
 
 # What there is to choose; the first of each is what `Simulation` does.
@@ -22,7 +22,7 @@ NAMES = {
     "formulation": accelerations.NAMES,
     "stabilization": stabilization.NAMES,
     "stepper": (*STEPPERS, "taylor"),
-    "chart": charts.KINDS,
+    "chart": thesis_charts.KINDS,
 }
 
 
@@ -87,7 +87,7 @@ class MethodSimulation(Simulation):
             self._taylor = self._taylor or Taylor(self)
         way = self._taylor or self.method()
         q, v, work = way.step(self.q.copy(), self.v.copy(), h)
-        return self.move(self.time, q, v, self.work + work)
+        return self.go(self.time, q, v, self.work + work)
 
     def _solver(self, method: str, end: float, tolerance: float) -> Any:
         if method == "local":

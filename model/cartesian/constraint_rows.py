@@ -85,7 +85,7 @@ class Rows:
 
     def add_engine(self, joint: Joint, engine: Forces, N: Any) -> None:
         before = 0
-        for loop in engine.closed:
+        for loop in engine.loops:
             rows = slice(before, before + len(loop.rows))
             before = rows.stop
             if loop.joint.name == joint.name:
