@@ -83,8 +83,12 @@ def test_random_loops_with_every_force(seed):
 
 def agree(described: Mechanism, seed: int, reactions: bool) -> None:
     random = np.random.default_rng(seed)
-    tree = Simulation(described, compile=False).tree
-    speeds = {name: tuple(random.normal(size=w.stop - w.start)) for name, w in tree.v.items()}
+    moving = Simulation(described, compile=False)
+    v = moving.kernel("project_velocity")(moving.q, random.normal(size=moving.tree.nv), moving.p)
+    moving.state = replace(moving.state, v=v)
+    y = moving.outputs()
+    velocities = {name: y.get(f"joint.{name}.velocity", ()) for name in moving.tree.v}
+    speeds = {name: tuple(np.atleast_1d(v)) for name, v in velocities.items()}
     described = replace(
         described, joints=tuple(replace(j, speed=speeds.get(j.name, ())) for j in described.joints)
     )

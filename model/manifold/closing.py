@@ -150,7 +150,9 @@ def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
     less = ca.if_else(damping < LAST_DAMPING, 0, damping / 10)
     more = ca.fmax(10 * damping, FIRST_DAMPING)
     chosen = [ca.if_else(better, a, b) for a, b in ((r1, r0), (d1, d0), (less, more))]
-    attempt = ca.Function("attempt", [x], [ca.vertcat(*chosen, steps + better, over, f0, p0)])
+    attempt = ca.Function(
+        "attempt", [x], [ca.vertcat(*chosen, steps + ca.logic_and(better, left >= CLOSED), over, f0, p0)]
+    )
     idle = ca.Function("idle", [x], [x])
     guarded = ca.Function.if_else("guarded", idle, attempt)
     body = ca.Function("body", [x], [guarded(x[borders[4]], x)])
