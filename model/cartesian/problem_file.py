@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from ..describe.entries import Entries
-from ..describe.flaws import Flaw, known_name, nearest
+from ..describe.field_kinds import Choice, Direction, Reference, Word
+from ..describe.fields import ONE, POSITIVE, Around, Quantity
+from ..describe.flaws import Flaw, nearest
 from ..describe.located import built, text_of
 from ..describe.mechanism import GROUND
 from ..describe.units import kind
@@ -35,6 +37,7 @@ TYPES: dict[str, tuple[type, tuple[str, ...]]] = {
     "distance": (Distance, ("point1", "point2", "distance")),
     "coincident": (Coincident, ("point1", "point2")),
 }
+POINT = Quantity("a point", "m", 3)
 _FLAT = 1e-4  # radians: an angle this near to 0 or π has hardly a gradient
 
 
@@ -54,18 +57,16 @@ def _problem(values: Any, stem: str) -> Problem:
     parts = tuple(_part(name, entry) for name, entry in top.names("bodies").items())
     known = {GROUND, *(part.name for part in parts)}
     constraints = {name: _constraint(name, entry, known) for name, entry in top.names("constraints").items()}
-    return Problem(top.text("name", stem), parts, constraints)
+    return Problem(top.read("name", Word("its name"), stem), parts, constraints)
 
 
 def _part(name: str, entry: Any) -> Part:
     fields = Entries(entry, ("bodies", name), ("position", "orientation", "move"))
-    e = fields.each("orientation", ("1",) * 4, Part.orientation)
-    if not isinstance(e, tuple) or len(e) != 4 or not any(e):
+    e = fields.read("orientation", Quantity("how it is turned", "1", 4), Part.orientation)
+    if not any(e):
         raise fields.flaw("orientation", "must be four Euler parameters (w, x, y, z), not all zero")
-    move = fields.text("move", "all")
-    if move not in ("all", "turn", "none"):
-        raise fields.flaw("move", f"must be all, turn or none, not {kind(move)}")
-    return Part(name, fields.vector("position", "m", Part.position), e, move)
+    move = fields.read("move", Choice("how it may move", ("all", "turn", "none")), "all")
+    return Part(name, fields.read("position", POINT, Part.position), e, move)
 
 
 def _constraint(name: str, entry: Any, known: set[str]) -> Constraint:
@@ -76,9 +77,10 @@ def _constraint(name: str, entry: Any, known: set[str]) -> Constraint:
         hint = nearest(entry["type"], TYPES)
         raise Flaw((*place, "type"), f"there is no type {kind(entry['type'])}; {hint}")
     made, own = TYPES[entry["type"]]
-    fields = Entries(entry, place, ("type", "body1", "body2", *own))
+    around = Around({"body": dict.fromkeys(known)}, in_file=True)
+    fields = Entries(entry, place, ("type", "body1", "body2", *own), around)
     fields.need("body1", "body2", *own)
-    body1, body2 = (known_name("body", fields.text(k), known, (*place, k)) for k in ("body1", "body2"))
+    body1, body2 = (fields.read(key, Reference("what it is on", "body")) for key in ("body1", "body2"))
     if body1 == body2:
         raise fields.flaw("body2", "must be another body than body1")
     return made(body1, body2, *(_value(fields, key) for key in own))  # type: ignore[no-any-return]
@@ -86,15 +88,13 @@ def _constraint(name: str, entry: Any, known: set[str]) -> Constraint:
 
 def _value(fields: Entries, key: str) -> Any:
     if key.startswith("vector"):
-        return fields.direction(key)
+        return fields.read(key, Direction("a direction"))
     if key == "angle":
-        angle = fields.number(key, "rad")
+        angle = fields.read(key, Quantity("between the vectors", "rad"))
         if min(abs(angle) % pi, pi - abs(angle) % pi) < _FLAT:
             raise fields.flaw(key, "of 0 or 180 deg has no gradient; make the vectors parallel by two dot1")
         return angle
     if key == "distance":
-        distance = fields.number(key, "m")
-        if not distance > 0:
-            raise fields.flaw(key, "must be positive; for zero use type: coincident")
-        return distance
-    return fields.vector(key, "m")
+        advice = "for zero use type: coincident"
+        return fields.read(key, Quantity("between the points", "m", ONE, POSITIVE, advice=advice))
+    return fields.read(key, POINT)

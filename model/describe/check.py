@@ -11,11 +11,10 @@ from typing import Any
 
 from ..joints.types import TYPES
 from . import parameters
-from .check_item import check_item
-from .field_kinds import Group, name
+from .field_kinds import Group, Part, Reference, name
 from .fields import Around, fields_of
-from .flaws import Flaw
-from .mechanism import GROUND, Mechanism
+from .flaws import Flaw, Place
+from .mechanism import GROUND, Joint, Mechanism, Motor
 
 
 def check(mechanism: Mechanism) -> Mechanism:
@@ -50,7 +49,28 @@ def _items(group: Group, items: Any, around: Around) -> tuple[Any, ...]:
             what = " or ".join(group.files)
             raise Flaw(place, f"two {what} are named '{item.name}'; rename one", whole=True)
         seen.add(item.name)
-    return tuple(check_item(item, (group.file(item), item.name), around) for item in items)
+    return tuple(_item(item, (group.file(item), item.name), around) for item in items)
+
+
+def _item(item: Any, place: Place, around: Around) -> Any:
+    """The item with plain numbers, among the items `around` it: each field, and what they say together."""
+    values: dict[str, Any] = {}
+    bodies: set[str] = set()
+    for key, field in fields_of(type(item)).items():
+        value, here = getattr(item, key), (*place, key)
+        values[key] = (_item if isinstance(field, Part) else field.check)(value, here, around)
+        around = field.settled(values[key], around)
+        if isinstance(field, Reference) and field.word == "body":
+            if value in bodies:
+                raise Flaw(here, f"it connects '{value}' with itself; name another body")
+            bodies.add(value)
+    kind = around.kind
+    if isinstance(item, Joint) and item.cut is False and kind is not None and kind.two_ends:
+        raise Flaw((*place, "cut"), f"a {item.type} joint is always cut; remove 'cut: false'")
+    if isinstance(item, Motor) and kind is not None and kind.nv != 1:
+        sentence = f"joint '{item.joint}' has {kind.nv} freedoms; a motor needs a joint with exactly one"
+        raise Flaw((*place, "joint"), sentence)
+    return replace(item, **values)
 
 
 def _connected(mechanism: Mechanism) -> None:

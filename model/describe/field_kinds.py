@@ -4,22 +4,26 @@ that a file may give in several forms."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import hypot
 from typing import Any
 
 import numpy as np
 
-from ..errors import DescriptionError
 from ..joints.types import TYPES, JointType
-from .drawing import Vector, matrix_inertia, matrix_orientation, orientation, symmetric_inertia
+from .drawing import Vector, matrix_inertia, matrix_orientation, symmetric_inertia
 from .entries import Entries
 from .fields import COORDINATES, Around, Field, Quantity
-from .flaws import Flaw, Place, field_name, known_name, nearest
+from .flaws import Flaw, Place, field_flaw, known_name, made_at, nearest, plain_vector
 from .units import kind
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DIRECTIONS = {
+    f"{sign}{name}": tuple((-1.0 if sign == "-" else 1.0) * (k == n) + 0.0 for k in range(3))
+    for n, name in enumerate("xyz")
+    for sign in ("", "+", "-")
+}
 _INERTIA_ROUND_OFF = 1e-6  # printed inertias are rounded, and flat bodies sit on the limit
 _UNIT_ROUND_OFF = 1e-12
 
@@ -45,19 +49,27 @@ class Text(Field):
 
     def check(self, value: Any, place: Place, around: Around) -> str:
         if not isinstance(value, str):
-            raise Flaw(place, f"{field_name(place)} must be a text, not {kind(value)}")
+            raise field_flaw(place, f"must be {self.told}, not {kind(value)}")
         return value
 
 
 @dataclass(frozen=True)
-class Reference(Field):
+class Word(Text):
+    """A word for the program."""
+
+    told = "a word"
+
+
+@dataclass(frozen=True)
+class Reference(Word):
     """The name of an item described before, `word` being one of its group."""
 
     word: str
     but: str = ""  # a name that does not count
 
     def check(self, value: Any, place: Place, around: Around) -> str:
-        return known_name(self.word, value, [n for n in around.items[self.word] if n != self.but], place)
+        known = [n for n in around.items[self.word] if n != self.but]
+        return known_name(self.word, super().check(value, place, around), known, place)
 
     def settled(self, value: Any, around: Around) -> Around:
         if self.word == "joint":
@@ -69,13 +81,11 @@ class Reference(Field):
 
 
 @dataclass(frozen=True)
-class TypeOfJoint(Field):
+class TypeOfJoint(Word):
     """One of the joint types."""
 
-    told = "a word"
-
     def check(self, value: Any, place: Place, around: Around) -> str:
-        if value not in [*TYPES]:  # a list takes what can't be hashed, too
+        if super().check(value, place, around) not in TYPES:
             raise Flaw(place, f"there is no joint type {kind(value)}; {nearest(value, TYPES)}")
         return str(value)
 
@@ -84,14 +94,15 @@ class TypeOfJoint(Field):
 
 
 @dataclass(frozen=True)
-class Choice(Field):
+class Choice(Word):
     """One of a few words."""
 
     words: tuple[str, ...]
 
     def check(self, value: Any, place: Place, around: Around) -> str:
-        if value not in self.words:
-            raise Flaw(place, f"{field_name(place)} must be {' or '.join(self.words)}, not {kind(value)}")
+        if super().check(value, place, around) not in self.words:
+            *others, last = self.words
+            raise field_flaw(place, f"must be {', '.join(others)} or {last}, not {kind(value)}")
         return str(value)
 
     def values(self) -> str:
@@ -104,13 +115,10 @@ class Flag(Field):
 
     told = "`true` or `false`"
 
-    def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
-        return entries.flag(key, default)
-
     def check(self, value: Any, place: Place, around: Around) -> bool | None:
-        if value not in (None, True, False):
-            raise Flaw(place, f"{field_name(place)} must be true or false, not {kind(value)}")
-        return None if value is None else bool(value)
+        if value is not None and not isinstance(value, bool):
+            raise field_flaw(place, f"must be true or false, not {kind(value)}")
+        return value
 
 
 @dataclass(frozen=True)
@@ -119,12 +127,9 @@ class Names(Field):
 
     told = "names"
 
-    def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
-        return entries.names(key)
-
     def check(self, value: Any, place: Place, around: Around) -> dict[str, str]:
         if not isinstance(value, Mapping):
-            raise Flaw(place, f"{place[-1]} must be a mapping of names, not {kind(value)}")
+            raise field_flaw(place, f"must be a mapping of names, not {kind(value)}")
         for key, text in value.items():
             name(key, (*place, str(key)))
             if not isinstance(text, str):
@@ -171,14 +176,6 @@ class Group(Field):
 # -- numbers in several forms -------------------------------------------------------------------
 
 
-def complaining(entries: Entries, key: str, function: Callable[..., Vector], *arguments: Any) -> Vector:
-    """What the function returns; its complaint becomes one about the field."""
-    try:
-        return function(*arguments)
-    except DescriptionError as error:
-        raise entries.flaw(key, error) from None
-
-
 @dataclass(frozen=True)
 class Inertia(Quantity):
     """Six numbers (xx, yy, zz, xy, xz, yz) of a tensor about the centre of mass."""
@@ -187,25 +184,9 @@ class Inertia(Quantity):
     unit: str = "kg.m2"
     size: int = 6
 
-    def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
-        value = entries.values.get(key)
-        if isinstance(value, dict):
-            inner = Entries(value, (*entries.place, key), ("axis", "along", "across"))
-            inner.need("axis")
-            moments = (inner.number(k, self.unit) for k in ("along", "across"))
-            return symmetric_inertia(inner.direction("axis") or (), *moments)
-        if isinstance(value, list) and len(value) == 3:
-            if any(isinstance(row, list) for row in value):
-                return complaining(entries, key, matrix_inertia, entries.rows(key, self.unit))
-            return (*entries.vector(key, self.unit), 0.0, 0.0, 0.0)
-        if value is None or (isinstance(value, list) and len(value) == 6):
-            return super().read(entries, key, around, default)
-        forms = "3 or 6 numbers, a 3 by 3 matrix, or {axis, along, across}"
-        raise entries.flaw(key, f"must be {forms}, not {kind(value)}")
-
     def check(self, value: Any, place: Place, around: Around) -> Any:
         """Principal moments are a = ∫(y²+z²)dm and so on: none negative, none above the others' sum."""
-        six = super().check(value, place, around)
+        six = super().check(self._six(value, place, around) if around.in_file else value, place, around)
         xx, yy, zz, xy, xz, yz = six
         small, middle, large = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         slack = _INERTIA_ROUND_OFF * max(abs(small), abs(large))
@@ -217,33 +198,40 @@ class Inertia(Quantity):
             raise Flaw(place, sentence + "the largest exceeds the sum of the others")
         return six
 
+    def _six(self, value: Any, place: Place, around: Around) -> Any:
+        """The six numbers of the form in a file."""
+        if isinstance(value, dict):
+            inner = Entries(value, place, ("axis", "along", "across"), around)
+            axis, moment = inner.read("axis", Direction("")), Quantity("", self.unit)
+            return symmetric_inertia(axis, inner.read("along", moment), inner.read("across", moment))
+        if not isinstance(value, list) or len(value) not in (3, 6):
+            forms = "3 or 6 numbers, a 3 by 3 matrix, or {axis, along, across}"
+            raise field_flaw(place, f"must be {forms}, not {kind(value)}")
+        if len(value) == 3 and any(isinstance(row, list) for row in value):
+            return made_at(place, matrix_inertia, matrix(value, place, self.unit))
+        return [*value, 0.0, 0.0, 0.0][:6]
+
     def bounds(self, component: int) -> tuple[float, float]:
         low, high = super().bounds(component)
         return (0.0, high) if component < 3 else (low, high)
 
 
+def matrix(rows: list[Any], place: Place, unit: str) -> list[Vector]:
+    """Three rows of three numbers in a file."""
+    return [plain_vector(row, place, (unit,) * 3) for row in rows]
+
+
 @dataclass(frozen=True)
 class Orientation(Quantity):
-    """Euler parameters (w, x, y, z); a file may give a matrix, or an axis and what is across."""
+    """Euler parameters (w, x, y, z); a file may give a matrix."""
 
     told = "4 numbers or a matrix"
     unit: str = "1"
     size: int = 4
 
-    def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
-        value = entries.values.get(key)
-        if value is not None and ("axis" in entries or "across" in entries):
-            raise entries.flaw(key, "and axis say the same; remove one")
-        if isinstance(value, list) and len(value) == 3:
-            return complaining(entries, key, matrix_orientation, entries.rows(key, self.unit))
-        axis, across = entries.direction("axis"), entries.direction("across")
-        if across is not None and axis is None:
-            raise entries.flaw("across", "needs an axis to be across of; add the field 'axis'")
-        if axis is not None:
-            return complaining(entries, "across", orientation, axis, across)
-        return super().read(entries, key, around, default)
-
     def check(self, value: Any, place: Place, around: Around) -> Any:
+        if around.in_file and isinstance(value, list) and len(value) == 3:
+            return made_at(place, matrix_orientation, matrix(value, place, self.unit))
         return unit_length(super().check(value, place, around), place)
 
     def bounds(self, component: int) -> tuple[float, float]:
@@ -298,14 +286,24 @@ class Gravity(Quantity):
     unit: str = "m/s2"
     size: int = 3
 
-    def read(self, entries: Entries, key: str, around: Around, default: Any) -> Any:
-        if key in entries and not isinstance(entries.values[key], list):
-            return (0.0, 0.0, 0.0 - entries.number(key, self.unit))
-        return super().read(entries, key, around, default)
+    def check(self, value: Any, place: Place, around: Around) -> Any:
+        if around.in_file and not isinstance(value, list):
+            return (0.0, 0.0, 0.0 - Quantity("", self.unit).check(value, place, around))
+        return super().check(value, place, around)
 
 
 @dataclass(frozen=True)
-class Direction(Field):
+class Direction(Quantity):
     """Three numbers of any length, or x, y, z, -x, -y, -z; only in files."""
 
     told = "a direction"
+    unit: str = "1"
+    size: int = 3
+
+    def check(self, value: Any, place: Place, around: Around) -> Any:
+        if isinstance(value, str) and value in _DIRECTIONS:
+            return _DIRECTIONS[value]
+        direction = super().check(value, place, around)
+        if not any(direction):
+            raise field_flaw(place, "must not be zero, since it is a direction")
+        return direction

@@ -7,14 +7,15 @@ built in Python gets the same sentence as one read from a file, which adds file 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import isfinite, isnan
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import DescriptionError
-from .units import kind
+from .units import kind, quantity
 
 Place = tuple[str, ...]
+Made = TypeVar("Made")
 MOST_NAMES = 20  # listed in a message
 
 
@@ -49,21 +50,24 @@ def nearest(name: Any, known: Iterable[str], where: str = "") -> str:
     return f"known: {', '.join(names[:MOST_NAMES])}{', ...' if len(names) > MOST_NAMES else ''}"
 
 
-def field_name(place: Place) -> str:
-    """The field's name as a message says it, such as `on_parent.position`."""
-    return ".".join(place[2:] if len(place) > 2 else place[-1:])
+def field_flaw(place: Place, sentence: object) -> Flaw:
+    """A flaw whose sentence starts with the field's name, such as `on_parent.position`."""
+    return Flaw(place, f"{'.'.join(place[2:] or place[-1:])} {sentence}")
 
 
-def plain_number(value: Any, place: Place, infinite: bool = False) -> float:
-    """The value as a float; refuses texts, NaN and, unless they are meant, infinities."""
-    if isinstance(value, bool | str) or value is None:
-        raise Flaw(place, f"{field_name(place)} must be a number, not {kind(value)}")
+def made_at(place: Place, function: Callable[..., Made], *arguments: Any) -> Made:
+    """What the function returns; its complaint becomes one about the field at `place`."""
     try:
-        number = float(value)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise Flaw(place, f"{field_name(place)} must be a number, not {kind(value)}") from None
-    if isnan(number) or (not infinite and not isfinite(number)):
-        raise Flaw(place, f"{field_name(place)} must be a finite number, not {number}")
+        return function(*arguments)
+    except DescriptionError as error:
+        raise field_flaw(place, error) from None
+
+
+def plain_number(value: Any, place: Place, infinite: bool = False, unit: str | None = None) -> float:
+    """The value as a float, from a text too if it may have a `unit`; no NaN, infinity only if meant."""
+    number = made_at(place, quantity, value, unit)
+    if isnan(number) or not (infinite or isfinite(number)):
+        raise field_flaw(place, f"must be a finite number, not {number}")
     return number
 
 
@@ -77,13 +81,15 @@ def as_list(value: Any) -> list[Any] | None:
         return None
 
 
-def plain_vector(value: Any, place: Place, size: int, infinite: bool = False) -> tuple[float, ...]:
-    """The value as a tuple of `size` floats."""
-    items = as_list(value) or []
-    if len(items) != size:
-        wrong = kind(items) if items else kind(value)
-        raise Flaw(place, f"{field_name(place)} must be a list of {size} numbers, not {wrong}")
-    return tuple(plain_number(item, place, infinite) for item in items)
+def plain_vector(
+    value: Any, place: Place, units: Sequence[str | None], infinite: bool = False
+) -> tuple[float, ...]:
+    """The value as a tuple of floats, one for each of the units (see `plain_number`)."""
+    items = as_list(value)
+    if items is None or len(items) != len(units):
+        wrong = kind(value if items is None else items)
+        raise field_flaw(place, f"must be a list of {len(units)} numbers, not {wrong}")
+    return tuple(plain_number(item, place, infinite, u) for item, u in zip(items, units, strict=True))
 
 
 def known_name(what: str, name: Any, known: Iterable[str], place: Place) -> str:

@@ -159,7 +159,7 @@ def replace_value(mechanism: Mechanism, path: str, value: Any) -> Mechanism:
     if at.alone:
         values: tuple[float, ...] = (plain_number(value, (path,)),)
     else:
-        values = plain_vector(value, (path,), len(at.indices))
+        values = plain_vector(value, (path,), [None] * len(at.indices))
     if at.field.size == ONE:
         return _set(mechanism, at.whole, values[0])
     vector = list(_get(mechanism, at.whole))

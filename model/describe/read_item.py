@@ -11,16 +11,17 @@ from math import hypot, pi
 from typing import Any
 
 from ..joints.types import TYPES, JointType
-from .drawing import Vector, minus, z_axis
+from .drawing import Vector, minus, orientation, z_axis
 from .entries import Entries
-from .field_kinds import Choice, Direction, Group, Part, Text
+from .field_kinds import Choice, Direction, Group, Part, Word
 from .fields import Around, Field, Quantity, defaults_of, fields_of
-from .mechanism import ORIGIN, Body, Frame, Joint, Mechanism, Strut
+from .flaws import made_at
+from .mechanism import ORIGIN, UPRIGHT, Body, Frame, Joint, Mechanism, Strut
 
 # What a file may say beside the fields of `mechanism.py`, or instead of them; DRAWN only as drawn.
 FORMS: dict[type, dict[str, Field]] = {
     Mechanism: {
-        "name": Text("a word", otherwise="the file's name"),
+        "name": Word("a word", otherwise="the file's name"),
         "axes": Choice(
             "those of all positions and directions, see below", ("world", "body"), otherwise="`world`"
         ),
@@ -64,52 +65,50 @@ class Reading:
         group.admit(name, (file, name), self.around)
         forms = FORMS.get(described, {}) | (DRAWN.get(described, {}) if self.drawn else {})
         hints = {} if self.drawn else _NOT_DRAWN
-        entries = Entries(entry, (file, name), (*fields_of(described), *forms), hints)
+        entries = Entries(entry, (file, name), (*fields_of(described), *forms), self.around, hints)
         values: dict[str, Any] = {group.split: file == group.files[-1]} if group.split else {}
-        around = self.around
         for key, field in fields_of(described).items():
             if isinstance(field, Part):
                 continue
-            values[key] = field.read(entries, key, around, defaults_of(described)[key])
-            around = field.settled(values[key], around)
+            values[key] = entries.read(key, field, defaults_of(described)[key])
             if self.drawn and isinstance(field, Quantity) and field.on and key in entries:
                 values[key] = minus(values[key], self.origins[values[field.on]])
         if described is Body:
             self._body(name, entries, values)
         elif described is Joint:
-            self._joint(entries, values, around)
+            self._joint(entries, values)
         elif described is Strut:
             self._strut(entries, values)
         return described(name, **values)
 
     def _body(self, name: str, entries: Entries, values: dict[str, Any]) -> None:
-        origin = ORIGIN
+        self.origins[name] = ORIGIN
         if self.drawn:
             entries.need("com" if "origin" not in entries else "origin")
-            origin = entries.vector("origin", "m", values["com"])
-            values["com"] = minus(entries.vector("com", "m", origin), origin)
-        self.origins[name] = origin
+            origin = entries.read("origin", _POINT, values["com"])
+            values["com"] = minus(entries.read("com", _POINT, origin), origin)
+            self.origins[name] = origin
 
-    def _joint(self, entries: Entries, values: dict[str, Any], around: Around) -> None:
+    def _joint(self, entries: Entries, values: dict[str, Any]) -> None:
         kind = TYPES[values["type"]]
         points = ("point1", "point2") if kind.two_ends else ("at", "at")
         sides = [
-            Entries(entries.values.get(s), (*entries.place, s), _SIDE) for s in ("on_parent", "on_child")
+            Entries(entries.values.get(side), (*entries.place, side), _SIDE, entries.around)
+            for side in ("on_parent", "on_child")
         ]
         if self.drawn:
             _fitting(entries, sides, kind)
-        turned = fields_of(Frame)["orientation"]
-        both = turned.read(entries, "orientation", around, Frame.orientation)
+        both = _turned(entries, UPRIGHT)
         ends = []
         for side, body, point in zip(sides, ("parent", "child"), points, strict=True):
-            at = side.vector("at", "m", entries.vector(point, "m", None) if self.drawn else ORIGIN)
+            at = side.read("at", _POINT, entries.read(point, _POINT, None) if self.drawn else ORIGIN)
             ends.append(at)
             position = minus(at, self.origins[values[body]]) if self.drawn else at
-            values[side.place[-1]] = Frame(position, turned.read(side, "orientation", around, both))
+            values[side.place[-1]] = Frame(position, _turned(side, both))
         if "lead" in entries:
             if "pitch" in entries:
                 raise entries.flaw("lead", "and pitch say the same; remove one")
-            values["pitch"] = entries.number("lead", "m") / (2 * pi)
+            values["pitch"] = entries.read("lead", FORMS[Joint]["lead"]) / (2 * pi)
         if self.drawn and kind.two_ends and "length" not in entries:
             held = [values["travel"] * z for z in z_axis(values["on_parent"].orientation)]
             values["length"] = hypot(*minus(minus(ends[1], ends[0]), tuple(held)))
@@ -118,11 +117,26 @@ class Reading:
         if self.drawn:
             entries.need("point1", "point2")
             if "length" not in entries:  # relaxed as drawn
-                values["length"] = hypot(*minus(*(entries.vector(key, "m") for key in ("point2", "point1"))))
+                ends = (entries.read(key, _POINT) for key in ("point2", "point1"))
+                values["length"] = hypot(*minus(*ends))
         elif values["stiffness"]:
             entries.need("length")
 
 
+def _turned(entries: Entries, otherwise: Vector) -> Vector:
+    """Euler parameters from `orientation`, or from `axis` and `across`."""
+    axis, across = (entries.read(key, field, None) for key, field in FORMS[Frame].items())
+    if "orientation" in entries and (axis or across):
+        raise entries.flaw("orientation", "and axis say the same; remove one")
+    if across and not axis:
+        raise entries.flaw("across", "needs an axis to be across of; add the field 'axis'")
+    if axis:
+        return made_at((*entries.place, "across"), orientation, axis, across)
+    turned: Vector = entries.read("orientation", fields_of(Frame)["orientation"], otherwise)
+    return turned
+
+
+_POINT = Quantity("a point", "m", 3)
 _SIDE = ("at", "orientation", *FORMS[Frame])
 
 

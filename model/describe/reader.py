@@ -73,10 +73,10 @@ def build(values: Any, file: str) -> tuple[Mechanism, Reading]:
     groups = {key: field for key, field in fields.items() if isinstance(field, Group)}
     files = [name for group in groups.values() for name in group.files]
     plain = {key: field for key, field in fields.items() if key not in groups}
-    top = Entries(values, (), (*FORMS[Mechanism], *plain, *files))
+    around = Around({"body": {GROUND: None}}, in_file=True)
+    top = Entries(values, (), (*FORMS[Mechanism], *plain, *files), around)
     top.need(*(key for key in groups if defaults[key] is NEEDED))
-    around = Around({"body": {GROUND: None}})
-    axes = FORMS[Mechanism]["axes"].read(top, "axes", around, "world")
+    axes = top.read("axes", FORMS[Mechanism]["axes"], "world")
     for name in files:
         top.names(name)  # refuse what is no mapping before anything is built
     reading = Reading(axes == "world", around, {GROUND: ORIGIN})
@@ -89,6 +89,7 @@ def build(values: Any, file: str) -> tuple[Mechanism, Reading]:
         ]
         reading.around = reading.around.with_items(group.word, {item.name: item for item in items})
         found[key] = tuple(items)
-    found |= {key: field.read(top, key, around, defaults[key]) for key, field in plain.items()}
+    found |= {key: top.read(key, field, defaults[key]) for key, field in plain.items()}
     stem = re.sub(r"\W", "_", Path(file).stem, flags=re.ASCII)
-    return Mechanism(top.text("name", stem if not stem[:1].isdigit() else f"_{stem}"), **found), reading
+    stem = f"_{stem}" if stem[:1].isdigit() else stem
+    return Mechanism(top.read("name", FORMS[Mechanism]["name"], stem), **found), reading

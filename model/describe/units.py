@@ -93,26 +93,30 @@ def parse(text: str) -> Unit | None:
     return unit
 
 
-def quantity(value: Any, unit: str) -> float:
-    """The value in SI, from a number or a text such as "20 mm", for a field measured in `unit`."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, str):
-        raise DescriptionError(f"must be a number, not {kind(value)}")
-    found = _NUMBER.fullmatch(value) if len(value) <= _LONGEST else None
+def quantity(value: Any, unit: str | None = None) -> float:
+    """The value in SI, from a number or, for a field measured in `unit`, a text such as "20 mm"."""
+    if isinstance(value, str) and unit is not None:
+        return _converted(value, unit)
+    try:
+        return float(value if not isinstance(value, bool | str) else "no number")
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise DescriptionError(f"must be a number, not {kind(value)}") from None
+
+
+def _converted(text: str, unit: str) -> float:
+    found = _NUMBER.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
-        raise DescriptionError(f"must be a number, not {kind(value)}")
-    wanted = parse(unit)
+        raise DescriptionError(f"must be a number, not {kind(text)}")
+    given, wanted = parse(found[2]), parse(unit)
     assert wanted is not None, unit
-    given = parse(found[2])
-    if given is None:
-        raise DescriptionError(f"has the unknown unit '{found[2]}'; {_advice(unit)}")
-    if found[2] and not given.fits(wanted):
-        raise DescriptionError(f"can't be in '{found[2]}'; {_advice(unit)}")
+    if given is None or (found[2] and not given.fits(wanted)):
+        wrong = f"has the unknown unit '{found[2]}'" if given is None else f"can't be in '{found[2]}'"
+        advice = "" if unit == "1" else f" in {unit}, or another unit of that kind"
+        raise DescriptionError(f"{wrong}; write a plain number{advice}")
     try:
         return float(Fraction(found[1]) * given.factor) * pi**given.turns
     except OverflowError:
-        raise DescriptionError(f"is too large: {value}") from None
+        raise DescriptionError(f"is too large: {text}") from None
 
 
 def like(x: float, present: Any) -> str:
@@ -139,11 +143,3 @@ def kind(value: Any) -> str:
         return f"a list of {len(value)}"
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return f"'{text}'" if len(text) <= 40 else f"'{text[:37]}...'"
-
-
-def _advice(unit: str) -> str:
-    return (
-        "write a plain number"
-        if unit == "1"
-        else f"write a plain number in {unit}, or another unit of that kind"
-    )

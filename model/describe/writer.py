@@ -34,7 +34,7 @@ def write(mechanism: Mechanism) -> str:
     mechanism = check(mechanism)
     plain = entry(mechanism)
     values: dict[str, Any] = {"name": mechanism.name, "description": plain.pop("description", None)}
-    values |= {"gravity": list(mechanism.gravity), "axes": "body"}
+    values |= {"gravity": mechanism.gravity, "axes": "body"}
     for key, field in fields_of(Mechanism).items():
         if isinstance(field, Group):
             for item in getattr(mechanism, key):
@@ -48,9 +48,7 @@ def entry(item: Any) -> dict[str, Any]:
     for key, field in fields_of(type(item)).items():
         value = getattr(item, key)
         if not isinstance(field, Group) and value != defaults_of(type(item))[key]:
-            result[field.name_in_file or key] = (
-                entry(value) if isinstance(field, Part) else field.written(value)
-            )
+            result[field.name_in_file or key] = entry(value) if isinstance(field, Part) else value
     if isinstance(item, Strut):
         result["length"] = item.length  # a spring is read with its length or not at all
     return result
