@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..model import CutjointError, Simulation
+from ..model.manifold.thresholds import SAME_TIME
 from ..model.run.joint_values import JointValues
 from .follow import Follower
 from .motor_commands import Commands
@@ -209,7 +210,7 @@ class Loop:
         """Whether a message of this rate (per simulated second) falls into this period."""
         if rate == 0 or rate >= self.settings.rate or self.settings.mode in (LOCK_STEP, PAUSED):
             return True
-        number = int(self._ticks * rate / self.settings.rate + 1e-9)
+        number = int(self._ticks * rate / self.settings.rate + SAME_TIME)
         news = number != self._told[what]
         self._told[what] = number
         return news

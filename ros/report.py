@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..model.errors import UnknownName
+from ..model.manifold.thresholds import NEAR_SINGULAR, SAME_TIME
 from .loop import Loop
 from .settings import REAL_TIME, SettingError
 
 OK, WARN, ERROR = 0, 1, 2
 STANDARD = ("loop.residual", "singularity.distance", "singularity.rank")  # always told, in words
-NEAR_SINGULAR = 1e-3  # smallest singular value below which the pose is worth a warning
 
 
 class Health:
@@ -36,7 +36,7 @@ class Health:
     def look(self, loop: Loop) -> tuple[int, str, dict[str, Any]]:
         """Level, message and values since the last look."""
         now, at, cpu = time.monotonic(), loop.time, _cpu()
-        elapsed = max(now - self._wall, 1e-9)
+        elapsed = max(now - self._wall, SAME_TIME)
         commands, pace = loop.commands, loop.pace
         residual, distance, rank, *chosen = loop.simulation.read(self._rows).tolist()
         values: dict[str, Any] = {

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 from ..model import CutjointError
+from ..model.manifold.thresholds import SAME_TIME
 
 REAL_TIME, FAST, LOCK_STEP, PAUSED = MODES = ("real_time", "fast", "lock_step", "paused")
 OWN_GRAVITY = "description"
@@ -186,7 +187,7 @@ class Settings:
         if not self.step:
             return 1
         count = round(self.period / self.step)
-        if count < 1 or abs(count * self.step - self.period) > 1e-9 * self.period:
+        if count < 1 or abs(count * self.step - self.period) > SAME_TIME * self.period:
             raise SettingError(
                 f"step {self.step:g} s does not divide the period {self.period:g} s of rate {self.rate:g} Hz"
             )

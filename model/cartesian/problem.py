@@ -15,13 +15,15 @@ import numpy as np
 
 from ..describe.mechanism import GROUND
 from ..errors import AssemblyError, DescriptionError
+from ..manifold.thresholds import RANK
 from .conflict import conflict, search
 from .constraints import Constraint, Pose, Side, exact, pose
 from .newton import newton
 
 Array = np.ndarray
-RANK = 1e-8  # singular values below this share of the largest count as zero
-SINGULAR = 1e-10  # the same while Newton's method is on its way
+SINGULAR = (
+    1e-10  # singular values below this share of the largest count as zero while Newton's method is on its way
+)
 Derivative = Callable[[Side, Pose], Array]
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..manifold.thresholds import LONGEST, RANK
 from .dimensions import Design
 
 MOST_TRIALS = 200
-LONGEST = 0.5  # radians, or parts of the mechanism's size, in one step
-RANK = 1e-9  # singular values below this part of the largest are not stepped along
 
 
 def close(

@@ -26,19 +26,21 @@ from ..equations.outputs import energies
 from ..equations.solve import accelerations, constrained
 from ..equations.terms import Equations, once, project_position, rates
 from .redundancy import grows_beside_manifold
+from .thresholds import (
+    ENERGY_ERROR,
+    ENERGY_ROUND_OFF,
+    MOST_SCALING,
+    MOST_SUBSTEPS,
+    SHORTEST,
+    SPEED_LOSS,
+    STEP_GAP,
+    TINY,
+)
 
 # Classical Runge-Kutta: nodes, weights. Each stage uses the slope before it.
 NODES = (0.0, 0.5, 0.5, 1.0)
 WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 POSITION_SWEEPS = 2
-
-MOST_SUBSTEPS = 160  # tries in one step, refused ones included: what real time has to allow for
-SHORTEST = 2.0**-18  # of the step
-MOST_SCALING = 1.1  # of the kinetic energy, where sub-steps do not settle
-ENERGY_ERROR = 1e-6  # of the kinetic energy, per sub-step
-SPEED_LOSS = 1e-5  # length of the correction of v over the length of v, in the mass metric
-GAP = 1e-11  # largest |g|, radians or parts of the mechanism's size
-ROUND_OFF = 1e-12  # of all energies: what can't be told from zero
 
 
 def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS) -> ca.Function:
@@ -95,11 +97,11 @@ def _projected(once: ca.Function, sweeps: int) -> Callable[[Any, Any], Any]:
 
 def judged(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any) -> Any:
     """The largest of the three errors, each over what is allowed of it; NaN counts as infinite."""
-    floor = ROUND_OFF * (kinetic + others)
+    floor = ENERGY_ROUND_OFF * (kinetic + others)
     parts = (
         ca.fabs(drift) / (ENERGY_ERROR * kinetic + floor),
         ca.sqrt(ca.fabs(loss) / (SPEED_LOSS**2 * kinetic + floor)),
-        gap / GAP,
+        gap / STEP_GAP,
     )
     worst = ca.fmax(ca.fmax(parts[0], parts[1]), parts[2])
     return ca.if_else(worst <= 1e300, worst, 1e300)
@@ -123,7 +125,7 @@ def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:
     good = ca.logic_or(error <= 1, length <= SHORTEST)
     moved = [ca.if_else(good, a, b) for a, b in zip(new, (q, v, work), strict=True)]
     at = done + ca.if_else(good, length, 0)
-    scale = ca.fmin(ca.fmax(0.9 * ca.fmax(error, 1e-12) ** -0.25, 1 / 16), 4)
+    scale = ca.fmin(ca.fmax(0.9 * ca.fmax(error, TINY) ** -0.25, 1 / 16), 4)
     wanted = ca.fmin(ca.fmax(length * scale, SHORTEST), 1 - at)
     worst1 = ca.if_else(good, ca.fmax(worst, error), worst)
     attempt = ca.Function("attempt", [x], [ca.vertcat(at, wanted, worst1, *moved, u, p, h)])

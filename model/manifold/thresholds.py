@@ -21,6 +21,7 @@ LIFT_TRIES = 12  # steps of a lift, which starts near; two or three are usual
 RANK = 1e-7  # singular values (or pivots) below this part of the largest count as zero
 CARRIED = 1e-6  # entry of a null vector of Gᵀ above which a loop carries a stress of its own
 TIE = 1e-6  # columns that differ by less are equally long: the first is taken, whatever the compiler rounds
+NEAR_SINGULAR = 1e-3  # singular value below which a pose is worth a warning while it runs
 DETERMINED = 1e-3  # smallest singular value at which coordinates that the user would like are taken unasked
 POOR = 0.7  # a chart is left when its smallest pivot is this part of the best chart's
 ROUGHLY = 0.02  # of that margin: events are located only so well
@@ -32,5 +33,15 @@ TINY = 1e-300  # divides where zero must not
 # -- speeds --------------------------------------------------------------------------------------
 SLIP = 1e-8  # of the speeds: what G v may leave when wanted speeds contradict no loop
 
+# -- steps ---------------------------------------------------------------------------------------
+MOST_SUBSTEPS = 160  # tries in one step, refused ones included: what real time has to allow for
+SHORTEST = 2.0**-18  # of a step: no sub-step is shorter
+ENERGY_ERROR = 1e-6  # of the kinetic energy, per sub-step
+ENERGY_ROUND_OFF = 1e-12  # of all energies: what can't be told from zero
+SPEED_LOSS = 1e-5  # length of the correction of v over the length of v, in the mass metric
+STEP_GAP = 1e-11  # residual that a sub-step may leave, radians or parts of the mechanism's size
+MOST_SCALING = 1.1  # of the kinetic energy, where sub-steps do not settle
+
 # -- time ----------------------------------------------------------------------------------------
 SAME_TIME = 1e-9  # of a step, or of a second: times that differ by less are the same
+LEAST_TOLERANCE = 1e-13  # relative tolerance of solvers with a variable step: less is round-off

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from ..errors import SimulationError
+from ..manifold.thresholds import LEAST_TOLERANCE, SAME_TIME
 from ..state import LiveState, State
 from ..variables import Variables
 from .events import Event, Watch
@@ -59,10 +60,10 @@ def fixed_step(
     recorder, watch = Recorder(simulation, record), Watch(simulation, events)
     recorder.add()
     begin = simulation.time
-    whole = int(duration / h + 1e-9)
+    whole = int(duration / h + SAME_TIME)
     plan = [(h, begin + (n + 1) * h) for n in range(whole)]  # no drift of time by summing
     rest = duration - whole * h
-    if rest > 1e-9 * h:
+    if rest > SAME_TIME * h:
         plan.append((rest, begin + duration))
     for length, end in plan:
         saved = simulation.state if watch.events else None
@@ -107,7 +108,7 @@ class Underlying:
         self.simulation, self.time = simulation, simulation.time
         self.nq = simulation.tree.nq
         x = np.concatenate([simulation.q, simulation.v, [simulation.work]])
-        rtol = max(tolerance, 1e-13)
+        rtol = max(tolerance, LEAST_TOLERANCE)
         self.solver: Any = DOP853(self._slope, self.time, x, end, rtol=rtol, atol=tolerance)
 
     def _slope(self, _: float, x: np.ndarray) -> np.ndarray:
@@ -156,8 +157,8 @@ def variable_step(
     def go(t: float) -> None:
         simulation.go(t, *solver.at(t))
 
-    times = begin + sample * np.arange(1, int(duration / sample + 1e-9) + 1)
-    due = list(times if len(times) and abs(times[-1] - end) < 1e-9 * sample else [*times, end])
+    times = begin + sample * np.arange(1, int(duration / sample + SAME_TIME) + 1)
+    due = list(times if len(times) and abs(times[-1] - end) < SAME_TIME * sample else [*times, end])
     stop = None
     while stop is None and solver.time < end:
         before = solver.time
@@ -166,7 +167,7 @@ def variable_step(
             go(solver.time)
             stop = watch.look(before, solver.time, go)
         until = solver.time if stop is None else stop
-        while due and due[0] <= until + 1e-12 * duration:
+        while due and due[0] <= until + SAME_TIME * sample:
             go(min(due.pop(0), solver.time))
             recorder.add()
         if progress:

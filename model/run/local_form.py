@@ -15,6 +15,7 @@ from scipy.integrate import DOP853
 
 from ..errors import SimulationError
 from ..linear.linearize import linear_kernel
+from ..manifold.thresholds import LEAST_TOLERANCE
 from ..state import LiveState
 
 
@@ -101,7 +102,7 @@ class LocalSolver:
     def _begin(self, q: np.ndarray, v: np.ndarray, work: float, first: float | None) -> None:
         self.chart = self.form(self.simulation, q)
         y = np.concatenate([self.chart.to_local(q, v), [work]])
-        options = {"rtol": max(self.tolerance, 1e-13), "atol": self.tolerance}
+        options = {"rtol": max(self.tolerance, LEAST_TOLERANCE), "atol": self.tolerance}
         if first is not None:
             options["first_step"] = min(first, self.end - self.time)
         self.solver: Any = DOP853(self._slope, self.time, y, self.end, **options)
