@@ -118,7 +118,7 @@ def test_both_cases_of_the_paper_are_among_the_random_mechanisms():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
 def test_design_slopes_against_finite_steps(mechanism):
-    """The columns that propagation uses, rotations included, against central differences along `move`."""
+    """The columns that propagation uses, rotations included, against central differences along `moved`."""
     design = Design(mechanism)
     q = off_the_loop(design, 2)
     J = design.slope(q, design.p)[1]
@@ -128,8 +128,8 @@ def test_design_slopes_against_finite_steps(mechanism):
         for size in (h, 2 * h):
             step[k] = size
             differences.append(
-                design.residual(*design.move(q, design.p, step))
-                - design.residual(*design.move(q, design.p, -step))
+                design.residual(*design.moved(q, design.p, step))
+                - design.residual(*design.moved(q, design.p, -step))
             )
         numeric = (8 * differences[0] - differences[1]) / (12 * h)
         assert np.abs(numeric - J[:, k]).max() < 1e-8, design.label(k)
