@@ -145,7 +145,9 @@ def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
     left = use.size(g)
     better = use.size(g1) < left  # NaN is not better
     hopeless = ca.logic_or(left < ROUND_OFF, damping > MOST_DAMPING)
-    # The step from a closed pose is still taken: at singular ones a gap g leaves the pose open by its root.
+    # The step from a closed pose is still taken, since at singular ones a gap g leaves the pose open by its
+    # root; but what is given closed to an assembly stays as it is.
+    better = ca.logic_and(better, ca.logic_or(left >= CLOSED, steps > 0)) if recentred else better
     over = ca.logic_or(left < CLOSED, ca.logic_and(ca.logic_not(better), hopeless))
     less = ca.if_else(damping < LAST_DAMPING, 0, damping / 10)
     more = ca.fmax(10 * damping, FIRST_DAMPING)
