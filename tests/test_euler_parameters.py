@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from cutjoint.model.cartesian import Angle, Coincident, Distance, Dot1, Dot2, Part, Problem
 from cutjoint.model.cartesian.constraints import exact, pose, virtual_rotation
-from cutjoint.model.cartesian.relative import Chain, jacobian
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.equations.kinematics import position_rates
 from cutjoint.model.equations.terms import closure, equations
 from cutjoint.model.equations.topology import span
 from cutjoint.model.joints import euler
+from cutjoint.model.papers.liu_relative import body_slopes, jacobian, on_ground, steps
 from random_mechanisms import Maker, random_tree
 
 RANDOM = np.random.default_rng(3)
@@ -105,7 +105,7 @@ def test_misprinted_point_of_body_two_is_wrong():
     constraint, _ = PRIMITIVES["dot2"]
     one, two = (pose(RANDOM.normal(size=3), RANDOM.normal(size=4)) for _ in range(2))
     side = constraint.evaluate(one, two).side2
-    misprint = side.parts[0].by_v @ euler.derivative(np.array(P1), two.p)
+    misprint = side.vectors[0].slope @ euler.derivative(np.array(P1), two.p)
     assert np.abs(exact(side, two) - misprint).max() > 0.1
 
 
@@ -201,32 +201,30 @@ def test_recursive_jacobians_through_every_joint_type(seed):
     tree = span(mechanism)
     q = np.random.default_rng(seed).normal(size=tree.nq)  # balls off the unit sphere too
     s, u = ca.SX.sym("q", tree.nq), ca.SX.sym("u", 3)
-    chain = Chain(mechanism, q, tree)
     for body in ("b2", "b6", "b9"):
+        found = body_slopes(mechanism, tree, q, body)
         r, R = symbolic_pose(mechanism, tree, s, body)
         by_ad = ca.Function("J", [s, u], [r, R @ u, ca.jacobian(r, s), ca.jacobian(R @ u, s)])
         v = RANDOM.normal(size=3)
         expected = [np.array(part) for part in by_ad(q, v)]
         scale = max(1.0, np.abs(expected[2]).max())
-        assert np.abs(chain.pose(body)[0] - expected[0][:, 0]).max() < 1e-12 * scale
-        assert np.abs(chain.by_origin(body) - expected[2]).max() < 1e-12 * scale
-        assert np.abs(chain.by_vector(body, v) - expected[3]).max() < 1e-12 * scale
+        assert np.abs(found.r - expected[0][:, 0]).max() < 1e-12 * scale
+        assert np.abs(found.by_origin - expected[2]).max() < 1e-12 * scale
+        assert np.abs(found.by_vector(v) - expected[3]).max() < 1e-12 * scale
 
 
 def test_misprinted_recursion_is_wrong():
     """16 prints J_i(s'_{i−1,i}); the vector belongs to body i−1."""
     mechanism = long_chain(0)
     tree = span(mechanism)
-    chain = Chain(mechanism, RANDOM.normal(size=tree.nq), tree)
-    steps = chain.steps("b3")
-    right, printed = np.zeros((3, tree.nq)), np.zeros((3, tree.nq))
-    for n, s in enumerate(steps):
-        common = chain._by_vector(steps[:n], s.C_in @ s.d) - chain._by_vector(steps[: n + 1], s.s_out)
-        common += chain._turn(steps[:n]) @ s.C_in @ chain._joint_by_origin(s)
-        right += common + chain._by_vector(steps[:n], s.s_in)
-        printed += common + chain._by_vector(steps[: n + 1], s.s_in)
-    assert np.allclose(right, chain.by_origin("b3"), atol=1e-12)
-    assert np.abs(printed - right).max() > 0.1
+    q = RANDOM.normal(size=tree.nq)
+    found, printed = on_ground(tree.nq), np.zeros((3, tree.nq))
+    for step in steps(mechanism, tree, q, "b3"):
+        after = found.after(step)
+        printed += after.by_origin - found.by_origin - found.by_vector(step.t) + after.by_vector(step.t)
+        found = after
+    assert np.allclose(found.by_origin, body_slopes(mechanism, tree, q, "b3").by_origin)
+    assert np.abs(printed - found.by_origin).max() > 0.1
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -242,6 +240,6 @@ def test_relative_jacobian_is_the_engines(seed):
     N = values(
         ca.Function("N", [eq.q], [ca.densify(ca.jacobian(position_rates(eq.model, eq.q, eq.v), eq.v))]), q
     )
-    residual, J = jacobian(Distance("b2", "b4", P1, Q2, 0.8), Chain(closed, q, eq.tree))
+    residual, J = jacobian(Distance("b2", "b4", P1, Q2, 0.8), closed, eq.tree, q)
     assert np.abs(residual - g[:, 0]).max() < 1e-12
     assert np.abs(J @ N - G).max() < 1e-11

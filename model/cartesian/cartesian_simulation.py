@@ -8,23 +8,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.integrate import DOP853
 
 from ..compile.kernel import kernel
 from ..describe.mechanism import Mechanism
 from ..errors import AssemblyError, SimulationError
 from ..loading import load
+from ..run.integrate import Projected, variable_step
 from ..run.trajectory import Trajectory
 from ..simulation import Simulation
-from ..variables import Variable
 from .augmented import augmented, multipliers
 from .drives import Laws
 from .laws import Law
 from .lock import Lock
+from .newton import newton
 from .system import System, system
 
 Array = np.ndarray
-TOLERANCE = 1e-12  # largest residual of an assembled pose, metres or radians
+TOLERANCE = 1e-12  # mean residual of an assembled pose, metres or radians
+MOST, SINGULAR = 50, 1e-9  # steps of Newton's method, and where it calls C_q singular
 
 
 class CartesianSimulation:
@@ -112,36 +113,20 @@ class CartesianSimulation:
         n = self.system.size
 
         def slope(t: float, x: Array) -> Array:
-            return np.concatenate([x[n:], self.accelerations(t, x[:n], x[n:])[0]])
+            return np.concatenate([x[n:-1], self.accelerations(t, x[:n], x[n:-1])[0], [0.0]])
 
-        begin = self.time
-        due = [begin + min(k * step, duration) for k in range(int(duration / step + 1e-9) + 1)]
-        if due[-1] < begin + duration - 1e-9 * step:
-            due.append(begin + duration)
-        rows, columns = [], self.system.variables.columns(record)
-        rows.append(self._row(columns))
-        x = np.concatenate([self.q, self.dq])
-        solver: Any = DOP853(slope, begin, x, begin + duration, rtol=max(tolerance, 1e-13), atol=tolerance)
-        waiting = due[1:]
-        while waiting:
-            message = solver.step()
-            if solver.status == "failed" or not np.isfinite(solver.y).all():
-                raise SimulationError(
-                    f"the integrator failed at {solver.t:.6g} s: {message}; loosen the tolerance"
-                )
-            between = solver.dense_output() if waiting[0] < solver.t else None
-            solver.y = self._unit(solver.y)
-            solver.f = slope(solver.t, solver.y)
-            while waiting and waiting[0] <= solver.t * (1 + 1e-15):
-                self.time = waiting.pop(0)
-                state = (
-                    solver.y if between is None or self.time >= solver.t else self._unit(between(self.time))
-                )
-                self.q, self.dq = state[:n].copy(), state[n:].copy()
-                rows.append(self._row(columns))
-            if progress:
-                progress((solver.t - begin) / duration)
-        return Trajectory(np.array(due), tuple(c.name for c in columns), np.array(rows))
+        start = self.time, np.concatenate([self.q, self.dq, [0.0]])
+        solver = Projected(slope, self._unit, n, start, self.time + duration, tolerance)
+        columns = self.system.variables.columns(record)
+        return variable_step(self, solver, duration, step, columns, progress)
+
+    def go(self, time: float, q: Array, v: Array, work: float) -> None:
+        """Go where a solver says; work is not counted here."""
+        self.time, self.q, self.dq = time, q.copy(), v.copy()
+
+    def read(self, rows: Array) -> Array:
+        """Outputs at rows of `system.variables`."""
+        return self._output_vector(self._solved())[rows]
 
     def kinematics(self, times: Iterable[float], record: Iterable[str] | None = None) -> Trajectory:
         """Motion and reactions that the laws alone decide: inverse kinematics, then inverse dynamics.
@@ -149,11 +134,11 @@ class CartesianSimulation:
         C(q, t) = 0, C_q q̇ = −C_t, C_q q̈ = Q_c (24, 25), and C_qᵀλ = Q − M q̈. The laws must leave no freedom.
         """
         due = [float(t) for t in times]
-        rows, columns = [], self.system.variables.columns(record)
+        values, columns = [], self.system.variables.columns(record)
         for t in due:
             self._follow(t)
-            rows.append(self._row(columns, self._prescribed()))
-        return Trajectory(np.array(due), tuple(c.name for c in columns), np.array(rows))
+            values.append(self._output_vector(self._prescribed())[[c.where.start for c in columns]])
+        return Trajectory(np.array(due), tuple(c.name for c in columns), np.array(values))
 
     # -- reading -------------------------------------------------------------------------
 
@@ -201,16 +186,18 @@ class CartesianSimulation:
         return q, dq
 
     def _close(self, t: float, q: Array) -> Array:
-        """Newton's method onto C(q, t) = 0, shortest steps."""
+        """Newton's method onto C(q, t) = 0, shortest steps where rows are too few or too many."""
         rest = np.zeros_like(q)
-        for _ in range(50):
-            C, Cq = self._terms(t, q, rest)[2:4]
-            if np.abs(C).max(initial=0.0) < TOLERANCE:
-                return self._unit(np.concatenate([q, rest]))[: len(q)]
-            q = q - np.linalg.lstsq(Cq, C, rcond=1e-9)[0]
-            if not np.isfinite(q).all():
-                break
-        C = self._terms(t, q, rest)[2]
+
+        def constraints(x: Array) -> tuple[Array, Array]:
+            C, Cq = self._terms(t, x[0], rest)[2:4]
+            return C[None], Cq[None]
+
+        rows = sum(len(group.names) for group in self.system.groups)
+        found = newton(constraints, q[None], TOLERANCE * rows**0.5, MOST, SINGULAR)
+        if found.converged[0]:
+            return self._unit(np.concatenate([found.q[0], rest]))[: len(q)]
+        C = self._terms(t, found.q[0], rest)[2]
         worst = max(self.system.groups, key=lambda g: np.abs(C[g.where]).max(initial=0.0))
         raise AssemblyError(
             f"'{self.mechanism.name}' can't follow its motion laws at t = {t:g} s: '{worst.name}' stays off "
@@ -271,9 +258,6 @@ class CartesianSimulation:
             p /= np.linalg.norm(p)
             dp -= p * (p @ dp)
         return x
-
-    def _row(self, columns: tuple[Variable, ...], solved: tuple[Array, Array] | None = None) -> Array:
-        return self._output_vector(solved or self._solved())[[c.where.start for c in columns]]
 
     def _output_vector(self, solved: tuple[Array, Array]) -> Array:
         result: Array = self._outputs(self.q, self.dq, *solved, self._laws(self.time), self._u)

@@ -17,14 +17,12 @@ from ..describe.mechanism import GROUND
 from ..errors import AssemblyError, DescriptionError
 from ..manifold.thresholds import RANK
 from .conflict import conflict, search
-from .constraints import Constraint, Pose, Side, exact, pose
+from .constraints import BodyPose, Constraint, Side, exact, pose
 from .newton import newton
 
 Array = np.ndarray
-SINGULAR = (
-    1e-10  # singular values below this share of the largest count as zero while Newton's method is on its way
-)
-Derivative = Callable[[Side, Pose], Array]
+SINGULAR = 1e-10  # as RANK, while Newton's method is on its way
+Derivative = Callable[[Side, BodyPose], Array]
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class Problem:
             values.append(both[7 - part.unknowns :])
         return np.concatenate(values) if values else np.zeros(0)
 
-    def poses(self, x: Array) -> dict[str, Pose]:
+    def poses(self, x: Array) -> dict[str, BodyPose]:
         """Poses of all parts at unknowns x (..., k), one problem or many."""
         result = {GROUND: pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))}
         for part, where in zip(self.parts, self._places(), strict=True):

@@ -14,6 +14,7 @@ all, turn (about the origin) or none.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from math import pi
 from pathlib import Path
@@ -29,14 +30,7 @@ from ..describe.units import kind
 from .constraints import Angle, Coincident, Constraint, Distance, Dot1, Dot2
 from .problem import Part, Problem
 
-# Type in the file -> class, and its own fields in order.
-TYPES: dict[str, tuple[type, tuple[str, ...]]] = {
-    "dot1": (Dot1, ("vector1", "vector2")),
-    "dot2": (Dot2, ("vector1", "point1", "point2")),
-    "angle": (Angle, ("vector1", "vector2", "angle")),
-    "distance": (Distance, ("point1", "point2", "distance")),
-    "coincident": (Coincident, ("point1", "point2")),
-}
+CONSTRAINTS = {made.__name__.lower(): made for made in (Dot1, Dot2, Angle, Distance, Coincident)}
 POINT = Quantity("a point", "m", 3)
 _FLAT = 1e-4  # radians: an angle this near to 0 or π has hardly a gradient
 
@@ -73,17 +67,18 @@ def _constraint(name: str, entry: Any, known: set[str]) -> Constraint:
     place = ("constraints", name)
     if not isinstance(entry, dict) or entry.get("type") is None:
         raise Flaw((*place, "type"), "the field 'type' is missing")
-    if entry["type"] not in TYPES:
-        hint = nearest(entry["type"], TYPES)
+    if entry["type"] not in CONSTRAINTS:
+        hint = nearest(entry["type"], CONSTRAINTS)
         raise Flaw((*place, "type"), f"there is no type {kind(entry['type'])}; {hint}")
-    made, own = TYPES[entry["type"]]
+    made = CONSTRAINTS[entry["type"]]
+    own = [field.name for field in dataclasses.fields(made)][2:]
     around = Around({"body": dict.fromkeys(known)}, in_file=True)
     fields = Entries(entry, place, ("type", "body1", "body2", *own), around)
     fields.need("body1", "body2", *own)
     body1, body2 = (fields.read(key, Reference("what it is on", "body")) for key in ("body1", "body2"))
     if body1 == body2:
         raise fields.flaw("body2", "must be another body than body1")
-    return made(body1, body2, *(_value(fields, key) for key in own))  # type: ignore[no-any-return]
+    return made(body1, body2, *(_value(fields, key) for key in own))
 
 
 def _value(fields: Entries, key: str) -> Any:

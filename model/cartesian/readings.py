@@ -7,43 +7,25 @@ from typing import Any
 
 import casadi as ca
 
-from ..describe.mechanism import GROUND, Mechanism
+from ..describe.mechanism import GROUND
 from ..equations.forces import cut_coordinates, cut_wrenches
 from ..equations.loops import Loop
+from ..equations.outputs import Readings
 from ..equations.terms import Equations, Forces
 from ..joints.rigid_motion import rotation
 from ..joints.types import TYPES
 from .constraint_rows import Rows
 from .lock import local_matrix
 
-Entries = list[tuple[str, Any]]
 
-
-def bodies(mechanism: Mechanism, at: dict[str, slice], q: Any, dq: Any, ddq: Any) -> Entries:
-    result: Entries = []
-    for body in mechanism.bodies:
-        x, dx, ddx = q[at[body.name]], dq[at[body.name]], ddq[at[body.name]]
-        A, G = rotation(x[3:]), local_matrix(x[3:])
-        name = f"body.{body.name}"
-        result += [
-            (f"{name}.position", x[:3]),
-            (f"{name}.orientation", x[3:]),
-            (f"{name}.velocity", dx[:3]),
-            (f"{name}.angular_velocity", A @ G @ dx[3:]),
-            (f"{name}.acceleration", ddx[:3]),
-            (f"{name}.angular_acceleration", A @ G @ ddx[3:]),
-        ]
-    return result
-
-
-def joints(eq: Equations, engine: Forces) -> Entries:
+def joints(eq: Equations, engine: Forces) -> Readings:
     """Coordinates and speeds of all joints, angles within ±π."""
-    result: Entries = []
+    result: Readings = {}
     for loop in engine.loops:
         if TYPES[loop.joint.type].moves:
             position, velocity = cut_coordinates(eq.model, loop, eq.q)
             name = f"joint.{loop.joint.name}"
-            result += [(f"{name}.position", position), (f"{name}.velocity", velocity)]
+            result |= {f"{name}.position": position, f"{name}.velocity": velocity}
     return result
 
 
@@ -55,13 +37,13 @@ def reactions(
     Cq: Any,
     lam: Any,
     drives: Container[str],
-) -> Entries:
+) -> Readings:
     """What the parent exerts on the child, as the engine's outputs have it; and what drives exert.
 
     −C_qᵀλ on a body's coordinates is a force and, by m' = ½ G Q_p, a moment about its origin.
     """
     found = {loop.joint.name: loop for loop in engine.loops}
-    result: Entries = []
+    result: Readings = {}
     for group in build.groups:
         if group.point is None:
             continue
@@ -75,14 +57,14 @@ def reactions(
         if group.name in found:
             loop = found[group.name]
             if group.name in drives:
-                result.append((f"drive.{group.name}", _along_moves(eq, loop, force, moment)))
+                result[f"drive.{group.name}"] = _along_moves(eq, loop, force, moment)
             own = engine.applied.at_cuts.get(group.name)
             if group.name in rotors:
                 own = rotors[group.name] + (0 if own is None else own)
             if own is not None:
                 wrench = cut_wrenches(loop, own)
                 force, moment = force + wrench["vj"], moment + wrench["wj"]
-        result += [(f"reaction.{group.name}.force", force), (f"reaction.{group.name}.moment", moment)]
+        result |= {f"reaction.{group.name}.force": force, f"reaction.{group.name}.moment": moment}
     return result
 
 

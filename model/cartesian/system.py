@@ -20,19 +20,18 @@ from typing import Any
 import casadi as ca
 
 from ..describe.mechanism import GROUND, Joint, Mechanism
-from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
-from ..equations.forces import applied, cut_speeds
-from ..equations.kinematics import Model, outward
-from ..equations.loops import Loop, cut_loops, jacobian, velocity_terms
+from ..equations.forces import cut_speeds
+from ..equations.kinematics import Model, outward, quaternions
+from ..equations.outputs import body_readings
 from ..equations.scales import scales
-from ..equations.terms import Equations, Forces
-from ..equations.topology import span
+from ..equations.terms import Equations, Forces, terms
+from ..equations.topology import Tree, span
 from ..joints.types import TYPES
 from ..variables import Table, Variable
 from .constraint_rows import Group, Rows
 from .drives import Laws, driven_lock, joint_lock
 from .lock import Lock, Marker, Moved, local_matrix
-from .readings import bodies, joints, reactions
+from .readings import joints, reactions
 
 
 @dataclass(frozen=True)
@@ -63,15 +62,21 @@ def _space(body: str) -> str:
     return f"{body} in space"  # no described joint can have a name with blanks
 
 
+def _tree(mechanism: Mechanism) -> Tree:
+    """Its tree; described free joints are among the cuts too, without rows, for their springs and dampers."""
+    return replace(span(mechanism), cuts=tuple(joint for joint in mechanism.joints if joint.cut))
+
+
 def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Lock] = ()) -> System:
     """Trace a mechanism whose joints in `drives` follow motion laws, under further `locks`."""
-    model = Model(floating(mechanism), span(floating(mechanism)))
+    free = floating(mechanism)
+    model = Model(free, _tree(free))
     at = {b.name: model.tree.q[_space(b.name)] for b in mechanism.bodies}
     q, dq = ca.SX.sym("q", model.tree.nq), ca.SX.sym("dq", model.tree.nq)
     u = ca.SX.sym("u", len(mechanism.inputs()))
     N = ca.diagcat(*(ca.diagcat(ca.SX.eye(3), local_matrix(q[w][3:])) for w in at.values()))
     eq = Equations(model, q, N @ dq, u, ca.SX(0, 1), (), scales(model.mechanism, model.tree), model.mechanism)
-    engine = _engine(eq)
+    engine = terms(eq)
 
     build = Rows(at, q, dq)
     for joint in mechanism.joints:
@@ -99,30 +104,19 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
         names,
     )
     ddq, lam = ca.SX.sym("ddq", q.numel()), ca.SX.sym("lam", C.numel())
-    entries = bodies(mechanism, at, q, dq, ddq) + joints(eq, engine)
-    entries += reactions(build, eq, engine, rotors.torques(ddq), Cq, lam, drives)
+    found = body_readings(model, outward(model, q, N @ dq, N @ ddq), quaternions(model, q))
+    found |= joints(eq, engine)
+    found |= reactions(build, eq, engine, rotors.torques(ddq), Cq, lam, drives)
     variables, place = {}, 0
-    for name, value in entries:
+    for name, value in found.items():
         variables[name] = Variable(name, "output", slice(place, place + value.numel()))
         place += value.numel()
-    y = ca.densify(ca.vertcat(*(value for _, value in entries)))
+    y = ca.densify(ca.vertcat(*found.values()))
     outputs = ca.Function(
         "outputs", [q, dq, ddq, lam, laws, u], [y], ["q", "dq", "ddq", "lam", "Laws", "u"], ["y"]
     )
     table = Table("output", variables)
     return System(mechanism, at, tuple(build.groups), tuple(build.moving), coefficients, outputs, table)
-
-
-def _engine(eq: Equations) -> Forces:
-    """The engine's terms; its tree has no place for the forces of a described free joint, so add them."""
-    motion = outward(eq.model, eq.q, eq.v)
-    loops = cut_loops(eq.model, motion)
-    floats = [j for j in eq.mechanism.joints if j.cut and not TYPES[j.type].locks]
-    ends = loops + [Loop(eq.model, motion, joint) for joint in floats]
-    act = applied(eq.model, motion, ends, eq.q, eq.v, eq.u)
-    h = onto_joints(eq.model, joint_wrenches(eq.model, motion, act.wrenches))
-    M, G = mass_matrix(eq.model, motion.f), jacobian(eq.model, loops, motion.X)
-    return Forces(motion, ends, act, M, G, act.tau - h, -velocity_terms(loops))
 
 
 class _Rotors:

@@ -3,7 +3,7 @@
 Columns are the tree's speeds (coordinates move along them) and every dimension of a joint: its
 position s' on either body, its orientation C there (turned by a small rotation ξ' in the body's
 axes, δC = ξ̃' C), its length, travel and pitch. All derivatives come from the traced residual
-g(q, p) by automatic differentiation; `design/derivatives.py` has the paper's formulas.
+g(q, p) by automatic differentiation; `papers/zou_derivatives.py` has the paper's formulas.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def readings(eq: Equations) -> Readings:
     dv, lam = motion_under_forces(eq)
     motion = outward(eq.model, eq.q, eq.v, dv)
     result = _joints(eq, t.loops, dv)
-    result |= _bodies(eq.model, motion, quaternions(eq.model, eq.q))
+    result |= body_readings(eq.model, motion, quaternions(eq.model, eq.q))
     result |= _reactions(eq, motion, t.loops, t.applied, lam)
     result |= {f"input.{name}": eq.u[k] for k, name in enumerate(eq.mechanism.inputs())}
     kinetic, potential = energies(eq, motion, eq.v, t.applied.potential)
@@ -88,7 +88,8 @@ def _joints(eq: Equations, loops: list[Loop], dv: Any) -> Readings:
     return result
 
 
-def _bodies(model: Model, motion: Motion, turns: list[Any]) -> Readings:
+def body_readings(model: Model, motion: Motion, turns: list[Any]) -> Readings:
+    """Pose, velocity and acceleration of every body, given the links' Euler parameters."""
     result: Readings = {}
     for body in model.mechanism.bodies:
         link, local = model.tree.holder[body.name], model.in_link[body.name]

@@ -42,7 +42,7 @@ class Event:
 class Watch:
     """Looks for zero crossings between one time and the next."""
 
-    def __init__(self, simulation: LiveState, events: Iterable[Event]):
+    def __init__(self, simulation: Any, events: Iterable[Event]):
         self.simulation = simulation
         self.events = tuple(events)
         for event in self.events:

@@ -11,21 +11,28 @@ from scipy.integrate import DOP853
 from ..errors import SimulationError
 from ..manifold.thresholds import LEAST_TOLERANCE, SAME_TIME
 from ..state import LiveState, State
-from ..variables import Variables
+from ..variables import Variable, Variables
 from .events import Event, Watch
 from .trajectory import Trajectory
 
 Progress = Callable[[float], None] | None
 
 
+class Recorded(Protocol):
+    """What a run needs of a simulation."""
+
+    @property
+    def time(self) -> float: ...
+    def read(self, rows: np.ndarray) -> np.ndarray: ...
+    def go(self, time: float, q: np.ndarray, v: np.ndarray, work: float) -> None: ...
+
+
 class Recorder:
     """Collects chosen outputs at chosen times."""
 
-    def __init__(self, simulation: LiveState, record: Iterable[str] | None):
+    def __init__(self, simulation: Recorded, columns: Iterable[Variable]):
         self.simulation = simulation
-        table = simulation.engine.variables
-        wanted = record if record is not None else [*_moved(table), *table.own, "energy", "loop.residual"]
-        chosen = table.outputs.columns(wanted)
+        chosen = tuple(columns)
         self.names = tuple(column.name for column in chosen)
         self.index = np.array([column.where.start for column in chosen], int)
         self.time: list[float] = []
@@ -40,24 +47,24 @@ class Recorder:
         return Trajectory(np.array(self.time), self.names, values, tuple(watch.found))
 
 
-def _moved(table: Variables) -> list[str]:
-    """Positions and speeds of all joints."""
-    moves = [n for n in table.outputs.named if n.startswith("joint.")]
-    return [n for n in moves if n.endswith((".position", ".velocity"))]
+def recorded(table: Variables, names: Iterable[str] | None) -> tuple[Variable, ...]:
+    """The columns to record: positions and speeds of all joints and what the description names, if None."""
+    joints = [n for n in table.outputs.named if n.startswith("joint.") and not n.endswith(".acceleration")]
+    return table.outputs.columns([*joints, *table.own, "energy", "loop.residual"] if names is None else names)
 
 
 def fixed_step(
     simulation: LiveState,
     duration: float,
     h: float,
-    record: Iterable[str] | None,
+    columns: Iterable[Variable],
     progress: Progress,
     events: Iterable[Event] = (),
 ) -> Trajectory:
     """Steps of length h; a shorter last one if the duration is no multiple of it."""
     if not h > 0:
         raise SimulationError(f"a step must be positive, not {h}")
-    recorder, watch = Recorder(simulation, record), Watch(simulation, events)
+    recorder, watch = Recorder(simulation, columns), Watch(simulation, events)
     recorder.add()
     begin = simulation.time
     whole = int(duration / h + SAME_TIME)
@@ -101,56 +108,75 @@ class Solver(Protocol):
     def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]: ...
 
 
-class Underlying:
-    """Dormand-Prince 8(5,3) on the underlying ODE, projected onto closed loops after every step."""
+class Projected:
+    """Dormand-Prince 8(5,3) on x = (q, v, work), brought back onto the constraints after every step.
 
-    def __init__(self, simulation: LiveState, end: float, tolerance: float):
-        self.simulation, self.time = simulation, simulation.time
-        self.nq = simulation.tree.nq
-        x = np.concatenate([simulation.q, simulation.v, [simulation.work]])
-        rtol = max(tolerance, LEAST_TOLERANCE)
-        self.solver: Any = DOP853(self._slope, self.time, x, end, rtol=rtol, atol=tolerance)
+    `slope(t, x)` is ẋ, `project(x)` the x to go on from, nq the number of coordinates q.
+    """
 
-    def _slope(self, _: float, x: np.ndarray) -> np.ndarray:
-        s = self.simulation
-        dq, dv, power = s.engine.kernel("rates")(x[: self.nq], x[self.nq : -1], s.u, s.p)
-        return np.concatenate([dq, dv, power])
-
-    def _project(self, x: np.ndarray) -> np.ndarray:
-        p, engine = self.simulation.p, self.simulation.engine
-        onto = engine.kernel("project_position")
-        q = onto(onto(x[: self.nq], p), p)
-        return np.concatenate([q, engine.kernel("project_velocity")(q, x[self.nq : -1], p), x[-1:]])
+    def __init__(
+        self,
+        slope: Callable[[float, np.ndarray], np.ndarray],
+        project: Callable[[np.ndarray], np.ndarray],
+        nq: int,
+        start: tuple[float, np.ndarray],
+        end: float,
+        tolerance: float,
+    ):
+        self.slope, self.project, self.nq = slope, project, nq
+        self.time, x = start
+        self.solver: Any = DOP853(
+            slope, self.time, x, end, rtol=max(tolerance, LEAST_TOLERANCE), atol=tolerance
+        )
 
     def advance(self) -> None:
-        message = self.solver.step()
-        if self.solver.status == "failed":
-            raise SimulationError(
-                f"the integrator failed at {self.solver.t:.6g} s: {message}; loosen the tolerance"
-            )
+        take_step(self.solver)
         self.between = self.solver.dense_output()
-        self.solver.y = self._project(self.solver.y)
-        self.solver.f = self._slope(self.solver.t, self.solver.y)
+        self.solver.y = self.project(self.solver.y)
+        self.solver.f = self.slope(self.solver.t, self.solver.y)
         self.time = self.solver.t
 
     def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]:
-        x = self.solver.y if t >= self.time else self._project(self.between(t))
+        x = self.solver.y if t >= self.time else self.project(self.between(t))
         return x[: self.nq], x[self.nq : -1], float(x[-1])
 
 
+def take_step(solver: Any) -> None:
+    """One step of a solver of SciPy's, or a sentence on why there is none."""
+    message = solver.step()
+    if solver.status == "failed":
+        raise SimulationError(f"the integrator failed at {solver.t:.6g} s: {message}; loosen the tolerance")
+
+
+def underlying(simulation: LiveState, end: float, tolerance: float) -> Projected:
+    """Variable steps on the underlying ODE, projected onto closed loops."""
+    s, nq, kernel = simulation, simulation.tree.nq, simulation.engine.kernel
+
+    def slope(_: float, x: np.ndarray) -> np.ndarray:
+        return np.concatenate(kernel("rates")(x[:nq], x[nq:-1], s.u, s.p))
+
+    def project(x: np.ndarray) -> np.ndarray:
+        onto = kernel("project_position")
+        q = onto(onto(x[:nq], s.p), s.p)
+        return np.concatenate([q, kernel("project_velocity")(q, x[nq:-1], s.p), x[-1:]])
+
+    start = s.time, np.concatenate([s.q, s.v, [s.work]])
+    return Projected(slope, project, nq, start, end, tolerance)
+
+
 def variable_step(
-    simulation: LiveState,
+    simulation: Recorded,
     solver: Solver,
     duration: float,
     sample: float,
-    record: Iterable[str] | None,
+    columns: Iterable[Variable],
     progress: Progress,
     events: Iterable[Event] = (),
 ) -> Trajectory:
     """Steps as long as the tolerance lets them be, recorded every `sample` by dense output."""
     if not sample > 0:
         raise SimulationError(f"a sampling interval must be positive, not {sample}")
-    recorder, watch = Recorder(simulation, record), Watch(simulation, events)
+    recorder, watch = Recorder(simulation, columns), Watch(simulation, events)
     recorder.add()
     begin, end = simulation.time, simulation.time + duration
 

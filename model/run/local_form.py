@@ -17,6 +17,7 @@ from ..errors import SimulationError
 from ..linear.linearize import linear_kernel
 from ..manifold.thresholds import LEAST_TOLERANCE
 from ..state import LiveState
+from .integrate import take_step
 
 
 class ChartLost(SimulationError):
@@ -116,11 +117,7 @@ class LocalSolver:
 
     def advance(self) -> None:
         """One accepted step; then a new chart, if it is time for one."""
-        message = self.solver.step()
-        if self.solver.status == "failed":
-            raise SimulationError(
-                f"the integrator failed at {self.solver.t:.6g} s: {message}; loosen the tolerance"
-            )
+        take_step(self.solver)
         self.time = self.solver.t
         self.between, self.old = self.solver.dense_output(), self.chart
         q, v = self.chart.to_full(self.solver.y[:-1])
