@@ -78,7 +78,7 @@ class Case:
 
     @cached_property
     def M(self):
-        return mass_matrix(self.model, self.move.f)
+        return mass_matrix(self.model, self.motion.f)
 
     @cached_property
     def terms(self):
@@ -87,7 +87,7 @@ class Case:
     @cached_property
     def energies(self):
         """Kinetic, and potential of gravity alone."""
-        return energies(self.eq, self.move, self.v, ca.SX(0))
+        return energies(self.eq, self.motion, self.v, ca.SX(0))
 
     def twin(self, q):
         return body_matrices(self.mechanism, {name: q[where] for name, where in self.tree.q.items()})
@@ -118,7 +118,7 @@ def test_mass_matrix_is_the_sum_over_bodies(tree):
         for k, rotor in enumerate(tree.mechanism.joint(name).armature):
             total[where.start + k, where.start + k] += rotor
     for body in tree.mechanism.bodies:
-        J = body_jacobian(tree.model, tree.move.f, body.name)
+        J = body_jacobian(tree.model, tree.motion.f, body.name)
         turn, centre = J[:3, :], J[3:, :] - ca.skew(ca.DM(body.com)) @ J[:3, :]
         total += turn.T @ symmetric(body.inertia) @ turn + body.mass * centre.T @ centre
     tree.agree(tree.M, total)
@@ -154,9 +154,9 @@ def test_articulated_bodies_solve_the_equation_of_motion_under_all_forces(tree):
 def test_body_jacobians_give_the_bodies_twists(tree):
     """Ṙ = R ω̂ and ṗ = R v for the pose along the motion, with (ω, v) = J v."""
     for body in tree.mechanism.bodies:
-        X, local = tree.move.X[tree.tree.holder[body.name]], tree.model.in_link[body.name]
+        X, local = tree.motion.X[tree.tree.holder[body.name]], tree.model.in_link[body.name]
         R, p = X.R @ local.R, X.p + X.R @ local.p
-        twist = body_jacobian(tree.model, tree.move.f, body.name) @ tree.v
+        twist = body_jacobian(tree.model, tree.motion.f, body.name) @ tree.v
         rate = ca.reshape(tree.along(ca.vec(R), tree.v), 3, 3)
         tree.agree(rate, R @ ca.skew(twist[:3]))
         tree.agree(tree.along(p, tree.v), R @ twist[3:])
@@ -165,7 +165,7 @@ def test_body_jacobians_give_the_bodies_twists(tree):
 def test_bodies_are_where_the_plain_twin_puts_them(tree):
     twin = tree.twin(tree.at[0])
     for body in tree.mechanism.bodies:
-        X, local = tree.move.X[tree.tree.holder[body.name]], tree.model.in_link[body.name]
+        X, local = tree.motion.X[tree.tree.holder[body.name]], tree.model.in_link[body.name]
         equal(tree.value(X.R @ local.R), twin[body.name][:3, :3])
         equal(tree.value(X.p + X.R @ local.p)[:, 0], twin[body.name][:3, 3])
 
