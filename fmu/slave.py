@@ -129,7 +129,7 @@ class MechanismSlave(Fmi2Slave):
             sim.put(before)
             self._refuse(str(problem))
             return False
-        sim.state = replace(sim.state, time=current_time + step_size)
+        sim.put(replace(sim.state, time=current_time + step_size))
         self._known = False
         return True
 
