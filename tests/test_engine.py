@@ -352,3 +352,24 @@ def test_threads_at_once_are_refused_or_right() -> None:
     for _ in range(1 + sum(taken)):
         one.step(1e-4)
     assert len(taken) == 3 and s.state == one.state
+
+
+def test_kernels_may_be_called_from_several_threads() -> None:
+    """They are pure: every caller gets the result of its own arguments."""
+    engine = Engine("stewart", compile=False)
+    q = Simulation(engine).q
+    poses = [q, Simulation(engine, start={"motor1": 0.3}).q, Simulation(engine, start={"motor2": -0.2}).q]
+    expected = [engine.closure(pose, np.zeros(0))[1] for pose in poses]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        for _ in range(2000):
+            if not np.array_equal(engine.closure(poses[k], np.zeros(0))[1], expected[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and not np.array_equal(expected[0], expected[1])

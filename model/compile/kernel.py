@@ -15,7 +15,6 @@ import shutil
 import stat
 import subprocess
 import tempfile
-import threading
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -57,7 +56,7 @@ class Kernel:
         self.arguments = [*arguments, *own[len(arguments) :]]
         own = [_array(function.name_out(k), function.size_out(k)) for k in range(function.n_out())]
         self.results = [*results, *own[len(results) :]]
-        self._lock = threading.Lock()
+        self._idle: list[Kernel] = []  # memory for calls, a set for each thread: cheaper than a lock
         self._buffer, self.evaluate = function.buffer()
         for k, array in enumerate(self.arguments):
             self._buffer.set_arg(k, _flat(array))
@@ -74,13 +73,16 @@ class Kernel:
         return Kernel(self.function, self.library, arguments, results)
 
     def __call__(self, *values: Any) -> Any:
-        with self._lock:
-            for array, value in zip(self.arguments, values, strict=True):
-                array[...] = value
-            self.evaluate()
-            if len(self.results) == 1:
-                return self.results[0].copy()
-            return [array.copy() for array in self.results]
+        try:
+            mine = self._idle.pop()
+        except IndexError:  # the first call, or other threads are at it
+            mine = Kernel(self.function, self.library)
+        for array, value in zip(mine.arguments, values, strict=True):
+            array[...] = value
+        mine.evaluate()
+        results = [array.copy() for array in mine.results]
+        self._idle.append(mine)
+        return results if len(results) > 1 else results[0]
 
 
 def _array(name: str, size: tuple[int, int]) -> np.ndarray:
