@@ -26,6 +26,9 @@ from cutjoint.fmu.slave import MechanismSlave
 
 class {name}(MechanismSlave):
     pass
+
+
+names = globals()  # one reference more: pythonfmu's library gives one back before it makes an instance
 '''
 
 

@@ -87,14 +87,7 @@ def instance(path: Path, exchange: bool = False, log: Any = None) -> Iterator[An
     callbacks = {}
     if log is not None:
         callbacks = {"logMessage": three_logger(log)} if is3 else {"callbacks": two_callbacks(log)}
-    try:
-        fmu.instantiate(**callbacks)
-    except Exception:
-        # Seen once, in a run of all tests: pythonfmu's library refused an instance, and the same FMU ran when
-        # tried again. The cause is not known. A second refusal is a failure.
-        if not description.coSimulation.needsExecutionTool:
-            raise
-        fmu.instantiate(**callbacks)
+    fmu.instantiate(**callbacks)
     fmu.description, fmu.is3 = description, is3
     fmu.refs = {v.name: v.valueReference for v in description.modelVariables}
     fmu.sizes = {v.name: size(v) for v in description.modelVariables}

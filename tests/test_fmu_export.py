@@ -219,3 +219,16 @@ def test_python_runtime_is_the_engine(tmp_path: Path) -> None:
     assert energy == pytest.approx(engine.energy(), abs=1e-9)
     assert np.isfinite(a21)
     assert other == pytest.approx(pendulum.outputs()[f"joint.{names[0]}.position"], abs=1e-10)
+
+
+def test_a_python_runtime_fmu_can_be_instantiated_again_and_beside_itself(tmp_path: Path) -> None:
+    path = tmp_path / "a.fmu"
+    export("fourbar", path, runtime="python", outputs=FEW, picture=False)
+    engine = Simulation("fourbar", compile=False)
+    engine.step(1e-3)
+    for _ in range(3):
+        with instance(path) as one, instance(path) as other:
+            for fmu in (one, other):
+                initialize(fmu)
+                fmu.doStep(0.0, 1e-3)
+                assert get(fmu, ["energy"])[0] == pytest.approx(engine.energy(), abs=1e-12)
