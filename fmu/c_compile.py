@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import platform
@@ -15,8 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..model.compile.kernel import cache_folder, find_compiler
+from ..model.compile.kernel import cache_folder, digest, find_compiler
 from ..model.errors import CutjointError
+from ..model.files import write_atomically
 
 TIMEOUT = 900  # seconds for one file
 
@@ -123,14 +123,11 @@ def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: s
         return made
     text = sources[unit] + (sources["step.c"] if unit == "step_fast.c" else "")
     version = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    key = hashlib.sha256("\0".join([text, version.stdout, *command, *flags]).encode()).hexdigest()[:32]
-    kept = cache_folder() / f"{key}.o"
+    kept = cache_folder() / f"{digest(text, version.stdout, *command, *flags)}.o"
     if not kept.exists():
         _run(build, folder)
-        handle, temporary = tempfile.mkstemp(dir=kept.parent, suffix=".tmp")
-        os.close(handle)
-        shutil.copyfile(Path(folder, made), temporary)
-        os.replace(temporary, kept)
+        with write_atomically(kept) as temporary:
+            shutil.copyfile(Path(folder, made), temporary)
     shutil.copyfile(kept, Path(folder, made))
     return made
 

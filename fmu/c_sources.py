@@ -14,7 +14,6 @@ import casadi as ca
 
 from ..model.compile.c_pieces import split
 from ..model.equations.topology import start_coordinates
-from ..model.joints.types import TYPES
 from ..model.manifold import thresholds
 from .functions import functions
 from .plan import Plan, wanted_speeds
@@ -62,14 +61,13 @@ def units_to_compile(fmi: int) -> list[str]:
 
 def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
     tree, first = plan.simulation.tree, plan.first
-    rows = sum(TYPES[cut.type].rows for cut in tree.cuts)
     linear = sum(v.size for v in plan.of("linear"))
     numbers = {
         "NQ": tree.nq,
         "NV": tree.nv,
         "NU": len(plan.mechanism.inputs()),
         "NP": plan.simulation.p.size,
-        "NM": rows,
+        "NM": tree.row_count,
         "RANK": plan.rank,
         "NF": plan.freedoms,
         "NY": len(plan.traced_rows),
@@ -104,19 +102,15 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
 
 def _tables(plan: Plan, traced: list[ca.Function]) -> str:
     tree, state = plan.simulation.tree, plan.simulation.state
-    joints = list(tree.q)
-    joint_of_q, joint_of_v, q_of_v = [0] * tree.nq, [0] * tree.nv, [-1] * tree.nv
-    for k, name in enumerate(joints):
-        for i in range(tree.q[name].start, tree.q[name].stop):
-            joint_of_q[i] = k
-        for j in range(tree.v[name].start, tree.v[name].stop):
-            joint_of_v[j] = k
+    joints, q_of_v = list(tree.q), [-1] * tree.nv
+    joint_of_q, joint_of_v = (
+        [k for k, where in enumerate(of.values()) for _ in range(where.start, where.stop)]
+        for of in (tree.q, tree.v)
+    )
     for move, link in tree.moves:
         if move.plain:
             q_of_v[link.v.start] = link.q.start
     distance = plan.simulation.variables().outputs.find("singularity.distance").where.start
-    counts = [TYPES[cut.type].rows for cut in tree.cuts]
-    starts = [sum(counts[:k]) for k in range(len(counts))]
     names = [f"joint '{cut.name}' ({cut.parent} to {cut.child})" for cut in tree.cuts]
     given = [bool(plan.mechanism.joint(joints[k]).speed) for k in joint_of_v]
     fixed = [int(v.fixed) for v in plan.of("parameter") for _ in range(v.size)]
@@ -140,8 +134,8 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         _array("int", "joint_of_q", joint_of_q),
         _array("int", "joint_of_v", joint_of_v),
         _array("int", "q_of_v", q_of_v),
-        _array("int", "loop_first", starts),
-        _array("int", "loop_rows", counts),
+        _array("int", "loop_first", [rows.start for rows in tree.rows.values()]),
+        _array("int", "loop_rows", [rows.stop - rows.start for rows in tree.rows.values()]),
         _array("int", "linear_rows", plan.linear_rows),
         _array("unsigned char", "sigma_is_rank", [row > distance for row in plan.rows if row >= distance]),
         _array("char* const", "loop_names", [quoted(name) for name in names]),

@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import casadi as ca
 
-from ..model.equations import terms as written
-from ..model.manifold import charts, closing, lift, step, tangent
+from ..model.manifold import charts, step, tangent
 from .plan import Plan
 
 
 def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     """File -> the traced functions that are written to it, all under names of ours."""
-    eq = plan.simulation.equations
-    y = plan.simulation.engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)
+    engine, eq = plan.simulation.engine, plan.simulation.equations
+    y = engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)
     shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [y[plan.traced_rows]])
-    make = {
-        "step.c": lambda: {"step": step.runge_kutta(eq)},
-        "kernels.c": lambda: _values(plan, eq, shown),
-        "derivatives.c": lambda: (
-            {"tangent": tangent.tangent(eq, shown)}
-            | ({"sigma_tangent": tangent.singular_tangent(eq)} if plan.rank else {})
-        ),
-        "adjoint.c": lambda: (
-            {"adjoint_kernel": tangent.adjoint(eq, shown)}
-            | ({"sigma_adjoint": tangent.singular_adjoint(eq)} if plan.rank else {})
-        ),
-    }
-    files = [name for name in make if adjoint or name != "adjoint.c"]
-    for name in files:
-        if name not in plan.traced:
-            plan.traced[name] = make[name]()
-    return {name: [_named(f"cj_{n}", f) for n, f in plan.traced[name].items()] for name in files}
-
-
-def _values(plan: Plan, eq: Any, shown: ca.Function) -> dict[str, ca.Function]:
-    return {
+    steps = {"step": engine.traced("runge_kutta", step.runge_kutta)}
+    values = {
         "outputs": shown,
-        "dynamics": written.dynamics(eq),
-        "jacobian": charts.unitless_jacobian(eq),
-        "assembly": closing.assembly(eq),
-        "start_speeds": closing.start_speeds(eq),
-        "lifted": lift.lift(eq),
+        "dynamics": engine.traced("dynamics"),
+        "jacobian": engine.traced("unitless_jacobian"),
+        "assembly": engine.traced("assembly"),
+        "start_speeds": engine.traced("start_speeds"),
+        "lifted": engine.traced("lift"),
         "partition": charts.partition(eq, plan.rank),
         "margin": charts.margin(eq, plan.rank),
         "passed": charts.passed(eq, plan.rank),
     }
+    forward = {"tangent": engine.traced("tangent", lambda eq: tangent.tangent(eq, shown))}
+    if plan.rank:
+        forward["sigma_tangent"] = tangent.singular_tangent(eq)
+    files = {"step.c": steps, "kernels.c": values, "derivatives.c": forward}
+    if adjoint:
+        files["adjoint.c"] = {"adjoint_kernel": tangent.adjoint(eq, shown)}
+        if plan.rank:
+            files["adjoint.c"]["sigma_adjoint"] = tangent.singular_adjoint(eq)
+    return {file: [_named(f"cj_{name}", f) for name, f in group.items()] for file, group in files.items()}
 
 
 def _named(name: str, f: ca.Function) -> ca.Function:

@@ -33,33 +33,31 @@ def linear_model(
     is2 = description.fmiVersion.startswith("2")
     if is2 and not description.coSimulation.providesDirectionalDerivative:
         raise CutjointError(f"'{path}' provides no directional derivatives; export it with --runtime native")
+    variables = {v.name: v for v in description.modelVariables}
+    values, wanted = dict(inputs or {}), None if outputs is None else list(outputs)
+    for name in [*values, *(wanted or ())]:
+        if name not in variables:
+            raise CutjointError(f"the FMU has no variable '{name}'; {nearest(name, variables)}")
+    shown = [v for v in variables.values() if v.causality == "output"]
+    chosen = shown if wanted is None else [variables[name] for name in wanted]
     folder = extract(str(path))
     try:
-        return _linear_model(description, folder, time, dict(inputs or {}), outputs, step)
+        fmu = instantiate(description, folder)
+        begin(fmu, not is2, {variables[name].valueReference: value for name, value in values.items()})
+        steps = round(time / step)
+        for k in range(steps):
+            fmu.doStep(currentCommunicationPoint=k * step, communicationStepSize=step)
+        result = _asked(fmu, description, chosen, steps * step)
+        fmu.terminate()
+        fmu.freeInstance()
+        return result
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _linear_model(
-    description: Any,
-    folder: str,
-    time: float,
-    values: dict[str, float],
-    wanted: Iterable[str] | None,
-    step: float,
-) -> LinearModel:
-    fmu = instantiate(description, folder)
-    variables = {v.name: v for v in description.modelVariables}
-    chosen = [v for v in description.modelVariables if v.causality == "output"] if wanted is None else []
-    for name in [*values, *(wanted or ())]:
-        if name not in variables:
-            raise CutjointError(f"the FMU has no variable '{name}'; {nearest(name, variables)}")
-    chosen += [variables[name] for name in wanted or ()]
+def _asked(fmu: Any, description: Any, chosen: list[Any], time: float) -> LinearModel:
+    """The linear model of a running FMU with these variables as outputs."""
     is3 = description.fmiVersion.startswith("3")
-    begin(fmu, is3, {variables[name].valueReference: value for name, value in values.items()})
-    steps = round(time / step)
-    for k in range(steps):
-        fmu.doStep(currentCommunicationPoint=k * step, communicationStepSize=step)
     derivatives = [u.variable for u in description.derivatives]
     states = [d.derivative for d in derivatives]
     inputs = [v for v in description.modelVariables if v.causality == "input"]
@@ -67,7 +65,7 @@ def _linear_model(
     J = jacobian(fmu, is3, rows, columns)
     n = sum(_size(v) for v in states)
     names = _state_names(fmu, is3, description)
-    result = LinearModel(
+    return LinearModel(
         J[:n, :n],
         J[:n, n:],
         J[n:, :n],
@@ -80,11 +78,8 @@ def _linear_model(
         tuple(v.unit or "1" for v in chosen for _ in range(_size(v))),
         np.zeros((0, n)),
         (),
-        steps * step,
+        time,
     )
-    fmu.terminate()
-    fmu.freeInstance()
-    return result
 
 
 def _state_names(fmu: Any, is3: bool, description: Any) -> list[str]:

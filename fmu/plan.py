@@ -63,7 +63,10 @@ class Plan:
     slots: int = 0
     chosen_inputs: tuple[str, ...] = ()
     chosen_outputs: tuple[str, ...] = ()
-    traced: dict[str, dict[str, ca.Function]] = field(default_factory=dict)  # file -> functions, once made
+
+    def begin(self, kind: str) -> None:
+        """Slots of this kind follow."""
+        self.first[kind] = self.slots
 
     @property
     def freedoms(self) -> int:
@@ -118,7 +121,8 @@ def plan(
     simulation = Simulation(mechanism, compile=False)
     result = Plan(mechanism, simulation, step, simulation.engine.generic_rank(simulation.q, simulation.p)[0])
     result.chosen_inputs, result.chosen_outputs = tuple(inputs), tuple(outputs)
-    _time(result)
+    result.begin("time")
+    _new(result, "time", "time", about="simulation time", units=("s",))
     _inputs(result, inputs)
     _parameters(result)
     _starts(result)
@@ -126,7 +130,7 @@ def plan(
     _states(result)
     if linear:
         _linear(result)
-    result.first["coordinate"] = result.slots
+    result.begin("coordinate")
     if result.freedoms:
         about = "number of the speed, in the order of the start speeds, that this state stands for"
         _new(result, "state.coordinate", "coordinate", (result.freedoms,), about)
@@ -167,13 +171,8 @@ def _chosen(table: Table, names: Iterable[str], option: str) -> tuple[Variable, 
         raise CutjointError(f"{option}: {problem}") from None
 
 
-def _time(plan: Plan) -> None:
-    plan.first["time"] = 0
-    _new(plan, "time", "time", about="simulation time", units=("s",))
-
-
 def _inputs(plan: Plan, names: Sequence[str]) -> None:
-    plan.first["input"] = plan.slots
+    plan.begin("input")
     table = plan.simulation.variables().inputs
     shown = _chosen(table, names, "--input")
     for v in table:
@@ -188,7 +187,7 @@ def input_name(mechanism: Mechanism, name: str, unit: str) -> str:
 
 
 def _parameters(plan: Plan) -> None:
-    plan.first["parameter"] = plan.slots
+    plan.begin("parameter")
     values, table = parameters.default_vector(plan.mechanism), plan.simulation.variables().parameters
     for entry in parameters.layout(plan.mechanism):
         start = tuple(float(x) for x in values[entry.slice])
@@ -203,7 +202,7 @@ def _starts(plan: Plan) -> None:
         ("start_q", plan.simulation.state.q, table.positions, "held while loops are closed if changed"),
         ("start_v", wanted_speeds(plan), table.speeds, "wanted, and made consistent with the loops"),
     ):
-        plan.first[first] = plan.slots
+        plan.begin(first)
         for v in joints:
             if not v.size:
                 continue
@@ -222,15 +221,13 @@ def wanted_speeds(plan: Plan) -> np.ndarray:
 
 def _outputs(plan: Plan, names: Sequence[str]) -> None:
     """The outputs that were asked for: those that are traced, then those that need singular values."""
-    plan.first["output"] = plan.slots
     chosen = _chosen(plan.simulation.variables().outputs, names, "--output")
     if not (names or plan.rank):  # without loops the distance from a singularity is infinite and says nothing
         chosen = tuple(v for v in chosen if v.differentiable or v.own)
-    for traced in (True, False):
-        if not traced:
-            plan.first["sigma"] = plan.slots
+    for kind in ("output", "sigma"):
+        plan.begin(kind)
         for v in chosen:
-            if v.differentiable == traced:
+            if v.differentiable == (kind == "output"):
                 _add(plan, v, rows=tuple(range(v.where.start, v.where.stop)))
     shown = [v for v in plan.of("output") if v.differentiable]
     linear = [v for v in shown if v.own] or [v for v in shown if re.fullmatch(r"joint\..*\.position", v.name)]
@@ -240,27 +237,27 @@ def _outputs(plan: Plan, names: Sequence[str]) -> None:
 def _states(plan: Plan) -> None:
     n = plan.freedoms
     state, everything = ("position", "speed"), ("position", "speed", *(v.name for v in plan.of("input")))
-    plan.first["state"] = plan.slots
+    plan.begin("state")
     if n:
         about = (
             "independent coordinate: a joint's own, or its displacement from the chart's reference for a ball"
         )
         _new(plan, "state.position", "state", (n,), about)
         _new(plan, "state.speed", "state", (n,), "speed of the independent coordinate")
-    plan.first["derivative"] = plan.slots
+    plan.begin("derivative")
     if n:
         about = "rate of the independent coordinate"
         _new(plan, "der(state.position)", "derivative", (n,), about, depends=state)
         about = "acceleration of the independent coordinate"
         _new(plan, "der(state.speed)", "derivative", (n,), about, depends=everything)
-    plan.first["margin"] = plan.slots
+    plan.begin("margin")
     if n and (plan.rank or any(not move.plain for move, _ in plan.simulation.tree.moves)):
         about = "how far the choice of states is from being changed; an event at zero"
         _new(plan, "state.margin", "margin", about=about, depends=("position",))
 
 
 def _linear(plan: Plan) -> None:
-    plan.first["linear"] = plan.slots
+    plan.begin("linear")
     nx, nu, rows = 2 * plan.freedoms, len(plan.mechanism.inputs()), len(plan.linear_rows)
     for name, shape in (("A", (nx, nx)), ("B", (nx, nu)), ("C", (rows, nx)), ("D", (rows, nu))):
         if shape[0] * shape[1]:

@@ -8,7 +8,6 @@ new GUID each time, and a module name that clashes with other FMUs in the same p
 from __future__ import annotations
 
 import json
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..model.describe.writer import write as to_yaml
@@ -17,7 +16,7 @@ from . import documentation, xml_fmi2
 from .archive import content_token, write_zip
 from .c_sources import TOKEN
 from .plan import Plan
-from .xml_common import identifier
+from .xml_common import identifier, tool
 
 MODULE = '''"""Written by cutjoint: this FMU's own module, of a name that no other FMU has."""
 
@@ -69,13 +68,6 @@ def _contents(plan: Plan, picture: bool) -> tuple[dict[str, bytes], dict[str, st
         "documentation/index.html": html,
         "resources/mechanism.yaml": to_yaml(plan.mechanism),
         "resources/options.json": json.dumps(options),
-        "resources/requirements.txt": _requirements(),
+        "resources/requirements.txt": tool("cutjoint[fmu]", "==") + "\n",
     }
     return pictures, texts
-
-
-def _requirements() -> str:
-    try:
-        return f"cutjoint[fmu]=={version('cutjoint')}\n"
-    except PackageNotFoundError:  # run from a clone that is not installed
-        return "cutjoint[fmu]\n"

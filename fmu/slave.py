@@ -19,10 +19,8 @@ import numpy as np
 from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
 
-from ..model.compile.kernel import Kernel, kernel
 from ..model.errors import CutjointError, SimulationError
 from ..model.loading import load
-from ..model.manifold import tangent
 from ..model.manifold.thresholds import SAME_TIME
 from ..model.run.assembly import consistent_speeds
 from ..model.simulation import Simulation
@@ -49,19 +47,19 @@ class MechanismSlave(Fmi2Slave):
         self.settable = np.zeros(count, bool)
         self.shaping = np.zeros(count, bool)
         for v in self.plan.of("input", "parameter", "start"):
-            where = slice(v.slot, v.slot + v.size)
-            self.values[where], self.settable[where] = v.start, True
-            self.shaping[where] = v.kind == "start" or (v.kind == "parameter" and v.fixed)
+            self.values[v.where], self.settable[v.where] = v.start, True
+            self.shaping[v.where] = v.kind == "start" or (v.kind == "parameter" and v.fixed)
         self.defaults = self.values.copy()
         self.running = False
         self.begin = 0.0
-        self._tangent: Kernel | None = None
         self._known = False
         first = self.plan.first
         self._u = slice(first["input"], first["parameter"])
         self._p = slice(first["parameter"], first["start_q"])
         self._y = slice(first["output"], first["state"])
         self._rows = np.array(self.plan.rows, int)
+        shown = set(self.plan.linear_rows)
+        self._linear = [v.name for v in self.plan.of("output") if v.slot - first["output"] in shown]
 
     def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:
         self.begin = start_time
@@ -174,34 +172,18 @@ class MechanismSlave(Fmi2Slave):
                 self._assemble()
             except CutjointError as problem:
                 return self._refuse(str(problem))
-        sim, first = self.simulation, self.plan.first
+        sim, linear = self.simulation, self.plan.of("linear")
         self.values[0] = sim.time
         self.values[self._y] = sim.read(self._rows)
-        linear = self.plan.of("linear")
-        if linear and any(linear[0].slot <= vr < first["coordinate"] for vr in wanted):
-            matrices = self._linearize()
-            self.values[linear[0].slot : first["coordinate"]] = np.concatenate([m.ravel() for m in matrices])
-        else:
-            self._known = not linear
-
-    def _linearize(self) -> list[np.ndarray]:
-        """A, B, C, D in the chart of the best-conditioned independent coordinates, as the native FMU has."""
-        sim, n = self.simulation, self.plan.freedoms
-        eq, nv, nu = sim.equations, sim.tree.nv, len(sim.inputs)
-        if self._tangent is None:
-            self._tangent = kernel(tangent.tangent(eq, sim.engine.traced("outputs")))
-        free, _ = sim.engine.partition(sim.q, sim.p)
-        independent = np.flatnonzero(free == 0)
-        rows = self._rows[self.plan.linear_rows]
-        columns = []
-        for k in range(2 * n + nu):
-            d, v, u = np.zeros(nv), np.zeros(nv), np.zeros(nu)
-            (d if k < n else v if k < 2 * n else u)[independent[k % n] if k < 2 * n else k - 2 * n] = 1.0
-            point = (sim.q, np.zeros(nv), sim.v, free, sim.u, sim.p)
-            rate, dv, y, _ = self._tangent(*point, d, v, u, np.zeros(sim.p.size))
-            columns.append(np.concatenate([rate[independent], dv[independent], y[rows]]))
-        J = np.array(columns).T
-        return [J[: 2 * n, : 2 * n], J[: 2 * n, 2 * n :], J[2 * n :, : 2 * n], J[2 * n :, 2 * n :]]
+        self._known = not linear
+        if any(linear[0].slot <= vr < linear[-1].where.stop for vr in wanted if linear):
+            try:  # in the chart of the best-conditioned independent coordinates, as the native FMU has it
+                model = sim.linearize(outputs=self._linear, states="partition")
+            except CutjointError as problem:
+                return self._refuse(str(problem))
+            for v in linear:
+                self.values[v.where] = getattr(model, v.name.removeprefix("linear.")).ravel()
+        return None
 
     def _get_fmu_state(self) -> dict[str, Any]:
         state = self.simulation.state

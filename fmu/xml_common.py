@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from math import inf, isfinite
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from ..model.describe.units import parse
+from .c_sources import TOKEN
 from .plan import FmuVariable, Plan
 
 # Units of energy and power are not read from descriptions, so `describe/units.py` does not know them.
@@ -21,11 +24,12 @@ LOG_CATEGORIES = {
 LONGEST = 1.0  # seconds of the default experiment
 
 
-def tool() -> str:
+def tool(name: str = "Cutjoint", between: str = " ") -> str:
+    """Our name and version."""
     try:
-        return f"Cutjoint {version('cutjoint')}"
+        return f"{name}{between}{version('cutjoint')}"
     except PackageNotFoundError:  # run from a clone that is not installed
-        return "Cutjoint"
+        return name
 
 
 def identifier(name: str) -> str:
@@ -46,13 +50,23 @@ def element(parent: ET.Element, tag: str, **attributes: str | None) -> ET.Elemen
     return ET.SubElement(parent, tag, {k: v for k, v in attributes.items() if v is not None})
 
 
-def common_head(root: ET.Element, plan: Plan) -> None:
-    """Units, log categories and default experiment, which both versions write alike and in this order."""
+def head(
+    plan: Plan, fmi: str, token: str, interfaces: Mapping[str, Mapping[str, str]], **more: str
+) -> ET.Element:
+    """What both versions write alike: model, interfaces, units, log categories, default experiment."""
+    mechanism = plan.mechanism
+    first = {"fmiVersion": fmi, "modelName": mechanism.name, token: TOKEN}
+    more |= {"generationTool": tool(), "variableNamingConvention": "structured"}
+    root = ET.Element("fmiModelDescription", first | {"description": mechanism.description} | more)
+    own = {"modelIdentifier": identifier(mechanism.name), "canBeInstantiatedOnlyOncePerProcess": "false"}
+    for tag, attributes in interfaces.items():
+        element(root, tag, **own, **attributes)
     _unit_definitions(root, plan)
     categories = element(root, "LogCategories")
     for name, about in LOG_CATEGORIES.items():
         element(categories, "Category", name=name, description=about)
     element(root, "DefaultExperiment", startTime="0", stopTime=number(LONGEST), stepSize=number(plan.step))
+    return root
 
 
 def _unit_definitions(root: ET.Element, plan: Plan) -> None:
@@ -93,6 +107,15 @@ def causality(variable: FmuVariable) -> tuple[str, str, str | None]:
         "linear": ("local", "continuous", "calculated"),
         "coordinate": ("local", "discrete", "calculated"),
     }[variable.kind]
+
+
+def described(
+    group: ET.Element, tag: str, name: str, reference: int | str, variable: FmuVariable, **more: Any
+) -> ET.Element:
+    """An element of a variable with what both versions say of it."""
+    how, when, initial = causality(variable)
+    same = {"description": variable.about or None, "causality": how, "variability": when, "initial": initial}
+    return element(group, tag, name=name, valueReference=str(reference), **same, **more)
 
 
 def known_names(plan: Plan, variable: FmuVariable) -> list[str]:

@@ -4,46 +4,32 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from .c_sources import TOKEN, units_to_compile
+from .c_sources import units_to_compile
 from .plan import FmuVariable, Plan
-from .xml_common import causality, common_head, dump, element, identifier, known_names, limits, number, tool
+from .xml_common import described, dump, element, head, known_names, limits, number
 
 
 def description(plan: Plan, shown: list[FmuVariable] | None = None) -> str:
     """The text of the file; with `shown`, of an FMU that runs in Python and offers these variables."""
-    mechanism = plan.mechanism
     python = shown is not None
     variables = plan.variables if shown is None else shown
-    root = ET.Element(
-        "fmiModelDescription",
-        {
-            "fmiVersion": "2.0",
-            "modelName": mechanism.name,
-            "guid": TOKEN,
-            "description": mechanism.description,
-            "generationTool": tool(),
-            "variableNamingConvention": "structured",
-            "numberOfEventIndicators": str(sum(v.kind == "margin" for v in variables)),
-        },
-    )
     common = {
-        "modelIdentifier": identifier(mechanism.name),
-        "canBeInstantiatedOnlyOncePerProcess": "false",
         "canNotUseMemoryManagementFunctions": "true",
         "canGetAndSetFMUstate": "true",
         "canSerializeFMUstate": "true",
         "providesDirectionalDerivative": "false" if python else "true",
     }
-    interfaces = {"ModelExchange": {}, "CoSimulation": {"canHandleVariableCommunicationStepSize": "true"}}
+    stepping = {**common, "canHandleVariableCommunicationStepSize": "true"}
     if python:
-        interfaces = {"CoSimulation": {**interfaces["CoSimulation"], "needsExecutionTool": "true"}}
-    for tag, more in interfaces.items():
-        inner = element(root, tag, **common, **more)
-        if not python:
-            files = element(inner, "SourceFiles")
-            for name in units_to_compile(2):
-                element(files, "File", name=name)
-    common_head(root, plan)
+        interfaces = {"CoSimulation": {**stepping, "needsExecutionTool": "true"}}
+    else:
+        interfaces = {"ModelExchange": common, "CoSimulation": stepping}
+    events = str(sum(v.kind == "margin" for v in variables))
+    root = head(plan, "2.0", "guid", interfaces, numberOfEventIndicators=events)
+    for interface in [] if python else list(root)[: len(interfaces)]:
+        files = element(interface, "SourceFiles")
+        for name in units_to_compile(2):
+            element(files, "File", name=name)
     index = _variables(element(root, "ModelVariables"), variables)
     _structure(element(root, "ModelStructure"), plan, variables, index)
     return dump(root)
@@ -56,21 +42,11 @@ def _variables(group: ET.Element, variables: list[FmuVariable]) -> dict[str, lis
     for variable in variables:
         if variable.kind in ("time", "hidden"):
             continue
-        how, when, initial = causality(variable)
         index[variable.name] = []
         for k, name in enumerate(variable.elements()):
             count += 1
             index[variable.name].append(count)
-            scalar = element(
-                group,
-                "ScalarVariable",
-                name=name,
-                valueReference=str(variable.slot + k),
-                description=variable.about or None,
-                causality=how,
-                variability=when,
-                initial=initial,
-            )
+            scalar = described(group, "ScalarVariable", name, variable.slot + k, variable)
             if variable.kind == "coordinate":
                 element(scalar, "Integer")
                 continue

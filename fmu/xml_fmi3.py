@@ -4,50 +4,24 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from .c_sources import TOKEN, units_to_compile
+from .c_sources import units_to_compile
 from .plan import Plan
-from .xml_common import (
-    causality,
-    common_head,
-    dump,
-    element,
-    identifier,
-    known_names,
-    limits,
-    number,
-    numbers,
-    tool,
-)
+from .xml_common import described, dump, element, head, identifier, known_names, limits, number, numbers
 
 
 def description(plan: Plan) -> str:
-    mechanism = plan.mechanism
-    root = ET.Element(
-        "fmiModelDescription",
-        {
-            "fmiVersion": "3.0",
-            "modelName": mechanism.name,
-            "instantiationToken": TOKEN,
-            "description": mechanism.description,
-            "generationTool": tool(),
-            "variableNamingConvention": "structured",
-        },
-    )
     common = {
-        "modelIdentifier": identifier(mechanism.name),
-        "canBeInstantiatedOnlyOncePerProcess": "false",
         "canGetAndSetFMUState": "true",
         "canSerializeFMUState": "true",
         "providesDirectionalDerivatives": "true",
         "providesAdjointDerivatives": "true",
     }
-    element(root, "ModelExchange", **common)
     # Steps run to their end and inputs are held meanwhile: what is absent is said to be.
     absent = ("hasEventMode", "mightReturnEarlyFromDoStep", "canReturnEarlyAfterIntermediateUpdate")
     more = dict.fromkeys((*absent, "providesIntermediateUpdate", "providesEvaluateDiscreteStates"), "false")
     step = {"fixedInternalStepSize": number(plan.step), "canHandleVariableCommunicationStepSize": "true"}
-    element(root, "CoSimulation", **common, **step, **more)
-    common_head(root, plan)
+    interfaces = {"ModelExchange": common, "CoSimulation": common | step | more}
+    root = head(plan, "3.0", "instantiationToken", interfaces)
     reference = {v.name: str(k) for k, v in enumerate(plan.variables)}
     _variables(element(root, "ModelVariables"), plan, reference)
     _structure(element(root, "ModelStructure"), plan, reference)
@@ -58,24 +32,14 @@ def _variables(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None
     for variable in plan.variables:
         if variable.kind == "hidden":
             continue
-        how, when, initial = causality(variable)
         attributes = limits(variable)
         if variable.start:
             attributes["start"] = numbers(variable.start)
         if variable.kind == "derivative":
             attributes["derivative"] = reference[variable.name[4:-1]]
         tag = "Int32" if variable.kind == "coordinate" else "Float64"
-        item = element(
-            group,
-            tag,
-            name=variable.name,
-            valueReference=reference[variable.name],
-            description=variable.about or None,
-            causality=how,
-            variability=when,
-            initial=initial,
-            **(attributes if tag == "Float64" else {}),
-        )
+        attributes = attributes if tag == "Float64" else {}
+        item = described(group, tag, variable.name, reference[variable.name], variable, **attributes)
         for size in variable.shape:
             element(item, "Dimension", start=str(size))
 

@@ -19,7 +19,7 @@ from .run import assembly, inverse, mobility, poses
 from .run.assembly import AssemblyReport
 from .run.events import Event
 from .run.implicit import implicit
-from .run.integrate import fixed_step, recorded, underlying, variable_step
+from .run.integrate import FixedSteps, recorded, run_recorded, underlying
 from .run.local_form import LocalSolver
 from .run.trajectory import Trajectory
 from .state import LiveState, State, Traced
@@ -118,11 +118,12 @@ class Simulation(LiveState):
             raise SimulationError(f"a duration must be finite and not negative, not {duration}")
         if method not in METHODS:
             raise SimulationError(f"there is no method '{method}'; known: {', '.join(METHODS)}")
-        how = (duration, step, recorded(self.engine.variables, record), progress, events)
+        events, columns = tuple(events), recorded(self.engine.variables, record)
         if method == "fixed":
-            return self.alone(lambda: fixed_step(self, *how))
-        solver = self._solver(method, self.time + duration, tolerance)
-        return self.alone(lambda: variable_step(self, solver, *how))
+            solver = FixedSteps(self, duration, step, watched=bool(events))
+        else:
+            solver = self._solver(method, self.time + duration, tolerance)
+        return self.alone(run_recorded, self, solver, duration, step, columns, progress, events)
 
     def _solver(self, method: str, end: float, tolerance: float) -> Any:
         return (underlying if method == "variable" else LocalSolver)(self, end, tolerance)

@@ -104,15 +104,13 @@ class LiveState:
             given, own = np.asarray(getattr(state, have), float), getattr(self, have)
             if given.shape != own.shape:
                 raise SimulationError(f"a state of '{name}' has {own.size} {what}, not {given.size}")
-            if not np.isfinite(given).all():
-                raise SimulationError("a state must be finite; it holds NaN or infinity")
-        if not math.isfinite(state.time + state.work):
+        if not np.isfinite([*state.q, *state.v, *state.u, *state.p, state.time, state.work]).all():
             raise SimulationError("a state must be finite; it holds NaN or infinity")
         if np.abs(self.engine.retract(state.q, np.zeros(self.tree.nv)) - state.q).max(initial=0.0) > REFUSED:
             raise SimulationError(f"the Euler parameters of a state of '{name}' must have length one")
         g = self.engine.closure(state.q, state.p)[0]
         if not np.abs(g / self.equations.scales.rows).max(initial=0.0) < self.open_up_to:
-            gaps = loop_gaps(g, self.tree.cuts)
+            gaps = loop_gaps(g, self.tree)
             worst = max(gaps, key=lambda cut: gaps[cut])
             raise SimulationError(
                 f"the loop of '{name}' closed by joint '{worst}' is open by {gaps[worst]:.3g} m or rad; "
@@ -141,13 +139,11 @@ class LiveState:
         """
         if not 0 < h < math.inf:
             raise SimulationError(f"a step must be positive and finite, not {h}")
-        if not self._alone.acquire(False):
-            raise self._not_alone()
-        try:
-            self._advance(h)
-            self.time = self.time + h if end is None else end
-        finally:
-            self._alone.release()
+        self.alone(self._move_on, h, end)
+
+    def _move_on(self, h: float, end: float | None) -> None:
+        self._advance(h)
+        self.time = self.time + h if end is None else end
 
     def _advance(self, h: float) -> None:
         """Move on by h: the traced step reads the state's memory itself."""
@@ -164,12 +160,15 @@ class LiveState:
             raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")
         self._moving[:] = self._new
 
-    def alone(self, action: Callable[[], Any]) -> Any:
-        """Do something that takes many steps, with other threads kept out."""
+    def alone(self, action: Callable[..., Any], *arguments: Any) -> Any:
+        """Do something that takes steps, with other threads kept out."""
         if not self._alone.acquire(False):
-            raise self._not_alone()
+            raise SimulationError(
+                f"another thread is moving this simulation of '{self.mechanism.name}'; "
+                "give every thread its own: copy.deepcopy(simulation)"
+            )
         try:
-            return action()
+            return action(*arguments)
         finally:
             self._alone.release()
 
@@ -208,10 +207,4 @@ class LiveState:
         return SimulationError(
             f"the state of '{self.mechanism.name}' became infinite at {time:.6g} s; "
             f"{advice}the state stays as it was"
-        )
-
-    def _not_alone(self) -> SimulationError:
-        return SimulationError(
-            f"another thread is moving this simulation of '{self.mechanism.name}'; "
-            "give every thread its own: copy.deepcopy(simulation)"
         )

@@ -7,7 +7,7 @@ rest of the node never meets a wrong value.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from math import isfinite
 from typing import Any
 
@@ -30,7 +30,11 @@ class Setting:
     default: Any
     about: str
     check: Callable[[str, Any], Any]
-    changeable: bool = False
+    changeable: bool
+
+
+def _setting(default: Any, about: str, check: Callable[[str, Any], Any], changeable: bool = False) -> Any:
+    return field(metadata={"default": default, "about": about, "check": check, "changeable": changeable})
 
 
 def number(low: float, high: float, zero: bool = False) -> Callable[[str, Any], float]:
@@ -111,65 +115,49 @@ def _names(name: str, value: Any) -> list[str]:
 
 
 often = number(0.01, 10000, zero=True)
-SETTINGS = (
-    Setting("mechanism", "", "name of an example or path of a description file", _mechanism),
-    Setting("mode", REAL_TIME, f"how time passes: {', '.join(MODES)}", _mode, changeable=True),
-    Setting("rate", 1000.0, "periods a simulated second, Hz", number(1, 10000)),
-    Setting(
-        "step", 0.0, "integration step, s, a part of the period; 0 for the period", number(1e-6, 1, True)
-    ),
-    Setting("gravity", OWN_GRAVITY, "m/s²: g for (0, 0, -g), or three numbers, or 'description'", _gravity),
-    Setting("start", "", "coordinates held at the start, such as 'motor1=0.1 motor2=0.2'", _start),
-    Setting(
-        "command_timeout",
-        0.2,
-        "s of silence before torques go to zero; 0: never",
-        number(1e-3, 3600, True),
-        True,
-    ),
-    Setting("joint_state_rate", 100.0, "joint states a simulated second; 0: every period", often, True),
-    Setting("diagnostics_rate", 1.0, "diagnostics a second; 0: none", often, True),
-    Setting("diagnostics", "", "further outputs there, such as 'energy body.*.position'", _names),
-    Setting("marker_rate", 20.0, "markers a second while somebody listens; 0: none", often, True),
-    Setting("publish_clock", False, "publish /clock, and stamp messages with simulated time", _flag),
-    Setting("clock_rate", 100.0, "clock messages a simulated second; 0: every period", often, True),
-    Setting(
-        "tracking_frequency", 20.0, "rad/s: how stiffly trajectories are followed", number(0.1, 1000), True
-    ),
-    Setting("realtime_priority", 0.0, "SCHED_FIFO priority, 1 to 99; 0: none", number(1, 99, True)),
-    Setting("udp", "", "HOST:PORT to listen on for a device in the loop; empty: none", _text),
-    Setting("compile", True, "compile the equations where a C compiler is found", _flag),
-)
-BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 @dataclass
 class Settings:
-    """Checked values of all parameters; fields as in `SETTINGS`."""
+    """Checked values of all parameters; each field says what a parameter may be."""
 
-    mechanism: str
-    mode: str
-    rate: float
-    step: float
-    gravity: float | tuple[float, ...] | None
-    start: dict[str, list[float]]
-    command_timeout: float
-    joint_state_rate: float
-    diagnostics_rate: float
-    diagnostics: list[str]
-    marker_rate: float
-    publish_clock: bool
-    clock_rate: float
-    tracking_frequency: float
-    realtime_priority: float
-    udp: str
-    compile: bool
+    mechanism: str = _setting("", "name of an example or path of a description file", _mechanism)
+    mode: str = _setting(REAL_TIME, f"how time passes: {', '.join(MODES)}", _mode, changeable=True)
+    rate: float = _setting(1000.0, "periods a simulated second, Hz", number(1, 10000))
+    step: float = _setting(
+        0.0, "integration step, s, a part of the period; 0 for the period", number(1e-6, 1, True)
+    )
+    gravity: float | tuple[float, ...] | None = _setting(
+        OWN_GRAVITY, "m/s²: g for (0, 0, -g), or three numbers, or 'description'", _gravity
+    )
+    start: Mapping[str, list[float]] = _setting(
+        "", "coordinates held at the start, such as 'motor1=0.1 motor2=0.2'", _start
+    )
+    command_timeout: float = _setting(
+        0.2,
+        "s of silence before torques go to zero; 0: never",
+        number(1e-3, 3600, True),
+        True,
+    )
+    joint_state_rate: float = _setting(100.0, "joint states a simulated second; 0: every period", often, True)
+    diagnostics_rate: float = _setting(1.0, "diagnostics a second; 0: none", often, True)
+    diagnostics: Sequence[str] = _setting(
+        "", "further outputs there, such as 'energy body.*.position'", _names
+    )
+    marker_rate: float = _setting(20.0, "markers a second while somebody listens; 0: none", often, True)
+    publish_clock: bool = _setting(False, "publish /clock, and stamp messages with simulated time", _flag)
+    clock_rate: float = _setting(100.0, "clock messages a simulated second; 0: every period", often, True)
+    tracking_frequency: float = _setting(
+        20.0, "rad/s: how stiffly trajectories are followed", number(0.1, 1000), True
+    )
+    realtime_priority: float = _setting(0.0, "SCHED_FIFO priority, 1 to 99; 0: none", number(1, 99, True))
+    udp: str = _setting("", "HOST:PORT to listen on for a device in the loop; empty: none", _text)
+    compile: bool = _setting(True, "compile the equations where a C compiler is found", _flag)
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Settings:
         """All settings from raw values, defaults for those not given; checks them one by one and together."""
-        checked = {s.name: s.check(s.name, values.get(s.name, s.default)) for s in SETTINGS}
-        settings = cls(**{f.name: checked[f.name] for f in fields(cls)})
+        settings = cls(**{s.name: s.check(s.name, values.get(s.name, s.default)) for s in SETTINGS})
         settings.substeps  # noqa: B018  raises if step and rate do not fit
         if settings.udp and settings.mode == LOCK_STEP:
             raise SettingError(
@@ -206,3 +194,7 @@ class Settings:
                 f"mode can't change from {self.mode} to {checked} while the node runs; start it again"
             )
         return checked
+
+
+SETTINGS = tuple(Setting(f.name, **f.metadata) for f in fields(Settings))
+BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -5,17 +5,9 @@
  */
 #include "core.h"
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define PHASES(...) (const cj_phase[]){__VA_ARGS__}, sizeof((const cj_phase[]){__VA_ARGS__}) / sizeof(cj_phase)
 #define RUNNING CJ_EVENT, CJ_CONTINUOUS, CJ_STEPPING
-
-static cj_status refused(cj_instance* s, const char* message)
-{
-    cj_say(s, CJ_ERROR, "logStatusError", "%s", message);
-    return CJ_ERROR;
-}
 
 /* Whether a function may be called now; says in which state the FMU is if not. */
 static int may(cj_instance* s, const char* function, const cj_phase* phases, size_t n)
@@ -25,7 +17,7 @@ static int may(cj_instance* s, const char* function, const cj_phase* phases, siz
         if (s->now.phase == (int)phases[k]) return 1;
     static const char* const names[] = {"instantiated", "in initialization mode", "in event mode",
                                         "in continuous-time mode", "in step mode", "terminated"};
-    cj_say(s, CJ_ERROR, "logStatusError", "%s can't be called while the FMU is %s", function, names[s->now.phase]);
+    cj_refuse(s, "%s can't be called while the FMU is %s", function, names[s->now.phase]);
     return 0;
 }
 
@@ -33,23 +25,18 @@ static int made_for(cj_instance* s, const char* function, int exchange)
 {
     if (!s) return 0;
     if (s->exchange == exchange) return 1;
-    cj_say(s, CJ_ERROR, "logStatusError", "%s was called, but this instance was made for %s", function,
-           exchange ? "co-simulation" : "model exchange");
+    cj_refuse(s, "%s was called, but this instance was made for %s", function, exchange ? "co-simulation" : "model exchange");
     return 0;
 }
 
 int cj_right_count(cj_instance* s, size_t given, size_t wanted, const char* what)
 {
     if (given == wanted) return 1;
-    cj_say(s, CJ_ERROR, "logStatusError", "there are %u %s, not %u", (unsigned)wanted, what, (unsigned)given);
+    cj_refuse(s, "there are %u %s, not %u", (unsigned)wanted, what, (unsigned)given);
     return 0;
 }
 
-cj_status cj_absent(cj_instance* s, const char* what)
-{
-    if (s) cj_say(s, CJ_ERROR, "logStatusError", "this FMU does not offer %s", what);
-    return CJ_ERROR;
-}
+cj_status cj_absent(cj_instance* s, const char* what) { return cj_refuse(s, "this FMU does not offer %s", what); }
 
 /* -- life ---------------------------------------------------------------------------------------- */
 
@@ -63,7 +50,7 @@ cj_status cj_set_logging(cj_instance* s, int on)
 cj_status cj_set_start(cj_instance* s, const char* function, double start)
 {
     if (!may(s, function, PHASES(CJ_CREATED))) return CJ_ERROR;
-    if (!isfinite(start)) return refused(s, "the start time must be finite");
+    if (!isfinite(start)) return cj_refuse(s, "the start time must be finite");
     s->now.time = start;
     return CJ_OK;
 }
@@ -78,7 +65,10 @@ cj_status cj_enter_initialization(cj_instance* s, const char* function)
 cj_status cj_exit_initialization(cj_instance* s, const char* function)
 {
     if (!may(s, function, PHASES(CJ_INITIALIZING))) return CJ_ERROR;
-    const cj_status status = cj_initialized(s);
+    double room;
+    cj_status status = cj_assemble(s);
+    if (status == CJ_OK && s->exchange) status = cj_new_chart(s);
+    if (status == CJ_OK && s->exchange) status = cj_watch(s, 1, &room);
     if (status == CJ_OK) s->now.phase = s->exchange ? CJ_EVENT : CJ_STEPPING;
     return status;
 }
@@ -99,6 +89,17 @@ cj_status cj_start_again(cj_instance* s)
 
 /* -- values, derivatives, steps --------------------------------------------------------------------- */
 
+cj_status cj_get_values(cj_instance* s, const unsigned* slots, size_t n, double* values)
+{
+    cj_status worst = CJ_OK;
+    if (!s) return CJ_ERROR;
+    for (size_t k = 0; k < n; ++k) {
+        const cj_status status = cj_get(s, slots[k], values + k);
+        if (status > worst) worst = status;
+    }
+    return worst;
+}
+
 cj_status cj_set_values(cj_instance* s, const char* function, const unsigned* slots, size_t n, const double* values)
 {
     if (!may(s, function, PHASES(CJ_CREATED, CJ_INITIALIZING, RUNNING))) return CJ_ERROR;
@@ -117,58 +118,6 @@ cj_status cj_step_once(cj_instance* s, const char* function, double time, double
 {
     if (!made_for(s, function, 0) || !may(s, function, PHASES(CJ_STEPPING))) return CJ_ERROR;
     return cj_do_step(s, time, length);
-}
-
-/* -- saved states ------------------------------------------------------------------------------------ */
-
-static cj_status keep(const cj_state* what, void** state)
-{
-    if (!*state) *state = malloc(sizeof(cj_state));
-    if (!*state) return CJ_ERROR;
-    memcpy(*state, what, sizeof *what);
-    return CJ_OK;
-}
-
-cj_status cj_save(cj_instance* s, void** state) { return s && state ? keep(&s->now, state) : CJ_ERROR; }
-
-cj_status cj_restore(cj_instance* s, const void* state)
-{
-    if (!s || !state) return CJ_ERROR;
-    memcpy(&s->now, state, sizeof s->now);
-    cj_forget(s);
-    return CJ_OK;
-}
-
-cj_status cj_drop(cj_instance* s, void** state)
-{
-    if (!s) return CJ_ERROR;
-    if (state) {
-        free(*state);
-        *state = NULL;
-    }
-    return CJ_OK;
-}
-
-cj_status cj_pack_size(cj_instance* s, const void* state, size_t* size)
-{
-    if (!s || !state || !size) return CJ_ERROR;
-    *size = cj_saved_size();
-    return CJ_OK;
-}
-
-cj_status cj_pack(cj_instance* s, const void* state, void* bytes, size_t size)
-{
-    if (!s || !state || !bytes || size < cj_saved_size()) return CJ_ERROR;
-    cj_write_state(state, bytes);
-    return CJ_OK;
-}
-
-cj_status cj_unpack(cj_instance* s, const void* bytes, size_t size, void** state)
-{
-    cj_state read;
-    if (!s || !state) return CJ_ERROR;
-    if (!cj_read_state(bytes, size, &read)) return refused(s, "these bytes are not a state of this FMU");
-    return keep(&read, state);
 }
 
 /* -- model exchange ------------------------------------------------------------------------------------ */
@@ -212,7 +161,7 @@ cj_status cj_completed(cj_instance* s, const char* function, int* event)
 cj_status cj_set_time(cj_instance* s, const char* function, double time)
 {
     if (!made_for(s, function, 1) || !may(s, function, PHASES(CJ_EVENT, CJ_CONTINUOUS))) return CJ_ERROR;
-    if (!isfinite(time)) return refused(s, "the time must be finite");
+    if (!isfinite(time)) return cj_refuse(s, "the time must be finite");
     s->now.time = time;
     return CJ_OK;
 }
@@ -221,10 +170,7 @@ cj_status cj_take_states(cj_instance* s, const char* function, const double* x, 
 {
     if (!counted(s, function, n) || !may(s, function, PHASES(CJ_EVENT, CJ_CONTINUOUS))) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k)
-        if (!isfinite(x[k])) {
-            cj_say(s, CJ_ERROR, "logStatusError", "state %u was given %g; the states stay as they were", (unsigned)k + 1, x[k]);
-            return CJ_ERROR;
-        }
+        if (!isfinite(x[k])) return cj_refuse(s, "state %u was given %g; the states stay as they were", (unsigned)k + 1, x[k]);
     cj_set_states(s, x);
     return CJ_OK;
 }

@@ -24,11 +24,10 @@ static cj_status open_loop(cj_instance* s)
         const double here = largest(s->g + loop_first[k], loop_rows[k]);
         if (!(here <= gap)) { gap = here; worst = k; }
     }
-    cj_say(s, CJ_ERROR, "logStatusError",
-           "the mechanism can't be assembled: the loop closed by %s stays open by %.3g m or rad; "
-           "check the geometry parameters and the start coordinates of the joints in this loop",
-           loop_names[worst], gap);
-    return CJ_ERROR;
+    return cj_refuse(s,
+                     "the mechanism can't be assembled: the loop closed by %s stays open by %.3g m or rad; "
+                     "check the geometry parameters and the start coordinates of the joints in this loop",
+                     loop_names[worst], gap);
 }
 
 /* Pose and speeds from parameters and start values; values that the host has changed are held. */
@@ -49,21 +48,12 @@ cj_status cj_assemble(cj_instance* s)
     for (int i = 0; i < NQ; ++i)
         for (int j = 0; j < NV; ++j)
             if (free_[j] == 0 && joint_of_v[j] == joint_of_q[i]) guess[i] = x->start_q[i];
-    s->arg[0] = guess; s->arg[1] = free_; s->arg[2] = x->p;
-    s->res[0] = s->next_q; s->res[1] = s->g; s->res[2] = &steps; s->res[3] = &closed;
-    cj_assembly(s->arg, s->res, s->iw, s->w, 0);
+    cj_call(s, cj_assembly, CJ_IN(guess, free_, x->p), CJ_OUT(s->next_q, s->g, &steps, &closed));
     if (closed == 0) return open_loop(s);
-    s->arg[0] = s->next_q; s->arg[1] = x->start_v; s->arg[2] = held; s->arg[3] = x->p;
-    s->res[0] = s->next_v; s->res[1] = &fits;
-    cj_start_speeds(s->arg, s->res, s->iw, s->w, 0);
-    if (!isfinite(largest(s->next_q, NQ)) || !isfinite(largest(s->next_v, NV))) {
-        cj_say(s, CJ_ERROR, "logStatusError", "the start is not finite; give start values and parameters that make sense");
-        return CJ_ERROR;
-    }
-    if (fits == 0) {
-        cj_say(s, CJ_ERROR, "logStatusError", "the loops do not allow the start speeds together; give fewer of them");
-        return CJ_ERROR;
-    }
+    cj_call(s, cj_start_speeds, CJ_IN(s->next_q, x->start_v, held, x->p), CJ_OUT(s->next_v, &fits));
+    if (!isfinite(largest(s->next_q, NQ)) || !isfinite(largest(s->next_v, NV)))
+        return cj_refuse(s, "the start is not finite; give start values and parameters that make sense");
+    if (fits == 0) return cj_refuse(s, "the loops do not allow the start speeds together; give fewer of them");
     memcpy(x->q, s->next_q, sizeof x->q);
     memcpy(x->v, s->next_v, sizeof x->v);
     x->assembled = x->lifted = 1;
@@ -77,11 +67,10 @@ cj_status cj_assemble(cj_instance* s)
 
 static cj_status singular(cj_instance* s)
 {
-    cj_say(s, CJ_ERROR, "logStatusError",
-           "the mechanism is in or passes a singular pose near %.9g s, where no independent coordinates exist; %s", s->now.time,
-           s->exchange ? "take smaller steps around it, or use co-simulation, which needs none"
-                       : "there are no states and no derivatives here, but steps go on");
-    return CJ_ERROR;
+    return cj_refuse(s, "the mechanism is in or passes a singular pose near %.9g s, where no independent coordinates exist; %s",
+                     s->now.time,
+                     s->exchange ? "take smaller steps around it, or use co-simulation, which needs none"
+                                 : "there are no states and no derivatives here, but steps go on");
 }
 
 /* q and v from the states that the host has set */
@@ -90,15 +79,11 @@ cj_status cj_lift(cj_instance* s)
     cj_state* x = &s->now;
     double closed = 0;
     if (x->lifted) return CJ_OK;
-    s->arg[0] = x->r; s->arg[1] = x->d; s->arg[2] = x->rate; s->arg[3] = x->state_d; s->arg[4] = x->state_v;
-    s->arg[5] = x->dependent; s->arg[6] = x->p;
-    s->res[0] = s->next_d; s->res[1] = s->next_q; s->res[2] = s->next_v; s->res[3] = s->next_rate; s->res[4] = &closed;
-    cj_lifted(s->arg, s->res, s->iw, s->w, 0);
-    if (closed == 0) {
-        cj_say(s, CJ_DISCARD, "logStatusDiscard",
-               "no closed pose was found at the given states at %.9g s; take a smaller step", x->time);
-        return CJ_DISCARD;
-    }
+    cj_call(s, cj_lifted, CJ_IN(x->r, x->d, x->rate, x->state_d, x->state_v, x->dependent, x->p),
+            CJ_OUT(s->next_d, s->next_q, s->next_v, s->next_rate, &closed));
+    if (closed == 0)
+        return cj_say(s, CJ_DISCARD, "logStatusDiscard",
+                      "no closed pose was found at the given states at %.9g s; take a smaller step", x->time);
     memcpy(x->d, s->next_d, sizeof x->d);
     memcpy(x->q, s->next_q, sizeof x->q);
     memcpy(x->v, s->next_v, sizeof x->v);
@@ -123,9 +108,7 @@ cj_status cj_new_chart(cj_instance* s)
     double regular = 0;
     cj_status status = cj_lift(s);
     if (status != CJ_OK) return status;
-    s->arg[0] = x->q; s->arg[1] = x->p;
-    s->res[0] = s->next_d; s->res[1] = &regular;
-    cj_partition(s->arg, s->res, s->iw, s->w, 0);
+    cj_call(s, cj_partition, CJ_IN(x->q, x->p), CJ_OUT(s->next_d, &regular));
     if (regular == 0) return singular(s);
     memcpy(x->dependent, s->next_d, sizeof x->dependent);
     for (int j = 0, k = 0; j < NV && k < NF; ++j)
@@ -141,9 +124,7 @@ cj_status cj_new_chart(cj_instance* s)
 double cj_room(cj_instance* s)
 {
     double room;
-    s->arg[0] = s->now.q; s->arg[1] = s->now.d; s->arg[2] = s->now.dependent; s->arg[3] = s->now.p;
-    s->res[0] = &room;
-    cj_margin(s->arg, s->res, s->iw, s->w, 0);
+    cj_call(s, cj_margin, CJ_IN(s->now.q, s->now.d, s->now.dependent, s->now.p), CJ_OUT(&room));
     return room;
 }
 
@@ -152,11 +133,9 @@ static int jumped(cj_instance* s)
 {
     const cj_state* x = &s->now;
     double found = 0;
-    s->arg[0] = x->q; s->arg[1] = x->d; s->arg[2] = x->rate; s->arg[3] = x->v; s->arg[4] = s->dv;
-    s->arg[5] = x->seen_q; s->arg[6] = x->seen_d; s->arg[7] = x->seen_rate; s->arg[8] = x->seen_v; s->arg[9] = x->seen_dv;
-    s->arg[10] = x->dependent; s->arg[11] = x->p;
-    s->res[0] = &found;
-    cj_passed(s->arg, s->res, s->iw, s->w, 0);
+    cj_call(s, cj_passed,
+            CJ_IN(x->q, x->d, x->rate, x->v, s->dv, x->seen_q, x->seen_d, x->seen_rate, x->seen_v, x->seen_dv, x->dependent, x->p),
+            CJ_OUT(&found));
     return found != 0;
 }
 
@@ -236,9 +215,7 @@ cj_status cj_rates(cj_instance* s, double* out)
     cj_status status = cj_in_chart(s);
     if (status != CJ_OK) return status;
     if (!s->known_rates) {
-        s->arg[0] = x->q; s->arg[1] = x->v; s->arg[2] = x->u; s->arg[3] = x->p;
-        s->res[0] = s->dv; s->res[1] = NULL;
-        cj_dynamics(s->arg, s->res, s->iw, s->w, 0);
+        cj_call(s, cj_dynamics, CJ_IN(x->q, x->v, x->u, x->p), CJ_OUT(s->dv, NULL));
         s->known_rates = 1;
     }
     for (int k = 0; k < NF; ++k) {

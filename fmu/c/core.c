@@ -5,19 +5,26 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define IN(slot, first, count) ((count) > 0 && (slot) >= (unsigned)(first) && (slot) < (unsigned)((first) + (count)))
-
-void cj_say(cj_instance* s, cj_status status, const char* category, const char* format, ...)
+cj_status cj_say(cj_instance* s, cj_status status, const char* category, const char* format, ...)
 {
-    if (!s->log || (status == CJ_OK && !s->logging)) return; /* errors are told in any case */
+    if (!s || !s->log || (status == CJ_OK && !s->logging)) return status; /* errors are told in any case */
     char text[600];
     va_list list;
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
     s->log(s->host, status, category, text);
+    return status;
+}
+
+void cj_call(cj_instance* s, cj_function f, const double* const* in, size_t n_in, double* const* out, size_t n_out)
+{
+    memcpy(s->arg, in, n_in * sizeof *in); /* behind them there is work space of the function's own */
+    memcpy(s->res, out, n_out * sizeof *out);
+    f(s->arg, s->res, s->iw, s->w, 0);
 }
 
 int cj_same_token(const char* given) { return given && strcmp(given, CJ_TOKEN) == 0; }
@@ -63,14 +70,6 @@ void cj_begin(cj_instance* s, int exchange)
     cj_reset(s);
 }
 
-cj_status cj_initialized(cj_instance* s)
-{
-    double room;
-    cj_status status = cj_assemble(s);
-    if (status == CJ_OK && s->exchange) status = cj_new_chart(s);
-    return status == CJ_OK && s->exchange ? cj_watch(s, 1, &room) : status;
-}
-
 static int finite_all(const double* x, int n)
 {
     double sum = 0;
@@ -81,20 +80,11 @@ static int finite_all(const double* x, int n)
 cj_status cj_do_step(cj_instance* s, double time, double length)
 {
     cj_state* x = &s->now;
-    if (!(length >= 0) || !isfinite(length)) {
-        cj_say(s, CJ_ERROR, "logStatusError", "a step must be finite and not negative, not %g s", length);
-        return CJ_ERROR;
-    }
-    if (!(fabs(time - x->time) <= SAME_TIME * (1 + fabs(time)))) {
-        cj_say(s, CJ_ERROR, "logStatusError",
-               "the step starts at %.9g s, but the mechanism is at %.9g s; restore a state to go back", time, x->time);
-        return CJ_ERROR;
-    }
+    if (!(length >= 0) || !isfinite(length)) return cj_refuse(s, "a step must be finite and not negative, not %g s", length);
+    if (!(fabs(time - x->time) <= SAME_TIME * (1 + fabs(time))))
+        return cj_refuse(s, "the step starts at %.9g s, but the mechanism is at %.9g s; restore a state to go back", time, x->time);
     double steps = length / CJ_STEP;
-    if (steps > 1e9) {
-        cj_say(s, CJ_ERROR, "logStatusError", "a step of %g s would take more than 1e9 inner steps of %g s", length, CJ_STEP);
-        return CJ_ERROR;
-    }
+    if (steps > 1e9) return cj_refuse(s, "a step of %g s would take more than 1e9 inner steps of %g s", length, CJ_STEP);
     const long whole = (long)(steps + SAME_TIME);
     const double rest = length - whole * CJ_STEP;
     const double *q = x->q, *v = x->v, *work = &x->work; /* the state itself is written when all is done */
@@ -105,18 +95,14 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
             h = rest;
         }
         const int to = n % 2; /* a step never writes what it reads */
-        s->arg[0] = q; s->arg[1] = v; s->arg[2] = work; s->arg[3] = x->u; s->arg[4] = x->p; s->arg[5] = &h;
-        s->res[0] = s->step_q[to]; s->res[1] = s->step_v[to]; s->res[2] = s->step_work + to;
-        s->step(s->arg, s->res, s->iw, s->w, 0);
+        cj_call(s, s->step, CJ_IN(q, v, work, x->u, x->p, &h), CJ_OUT(s->step_q[to], s->step_v[to], s->step_work + to));
         q = s->step_q[to]; v = s->step_v[to]; work = s->step_work + to;
     }
     if (q != x->q) {
-        if (!finite_all(q, NQ) || !finite_all(v, NV) || !isfinite(*work)) {
-            cj_say(s, CJ_DISCARD, "logStatusDiscard",
-                   "the state becomes infinite between %.9g s and %.9g s and stays as it was; take smaller steps",
-                   x->time, x->time + length);
-            return CJ_DISCARD;
-        }
+        if (!finite_all(q, NQ) || !finite_all(v, NV) || !isfinite(*work))
+            return cj_say(s, CJ_DISCARD, "logStatusDiscard",
+                          "the state becomes infinite between %.9g s and %.9g s and stays as it was; take smaller steps",
+                          x->time, x->time + length);
         memcpy(x->q, q, sizeof x->q);
         memcpy(x->v, v, sizeof x->v);
         x->work = *work;
@@ -140,30 +126,32 @@ static cj_status outputs(cj_instance* s)
     if (s->known_y) return CJ_OK;
     cj_status status = current(s);
     if (status != CJ_OK) return status;
-    s->arg[0] = s->now.q; s->arg[1] = s->now.v; s->arg[2] = s->now.u; s->arg[3] = s->now.p;
-    s->res[0] = s->y;
-    cj_outputs(s->arg, s->res, s->iw, s->w, 0);
+    cj_call(s, cj_outputs, CJ_IN(s->now.q, s->now.v, s->now.u, s->now.p), CJ_OUT(s->y));
     s->known_y = 1;
     return CJ_OK;
 }
 
+/* Where a value is kept that a host may set; NULL for all others. */
+static double* settable(cj_state* x, unsigned slot)
+{
+    if (IN(slot, SLOT_U, NU)) return x->u + (slot - SLOT_U);
+    if (IN(slot, SLOT_P, NP)) return x->p + (slot - SLOT_P);
+    if (IN(slot, SLOT_START_Q, NQ)) return x->start_q + (slot - SLOT_START_Q);
+    if (IN(slot, SLOT_START_V, NV)) return x->start_v + (slot - SLOT_START_V);
+    return NULL;
+}
+
 cj_status cj_get(cj_instance* s, unsigned slot, double* value)
 {
-    const cj_state* x = &s->now;
+    const double* given = settable(&s->now, slot);
     cj_status status = CJ_OK;
-    if (IN(slot, SLOT_Y, NY)) {
+    if (given) {
+        *value = *given;
+    } else if (slot == SLOT_TIME) {
+        *value = s->now.time;
+    } else if (IN(slot, SLOT_Y, NY)) {
         status = outputs(s);
         *value = s->y[slot - SLOT_Y];
-    } else if (IN(slot, SLOT_U, NU)) {
-        *value = x->u[slot - SLOT_U];
-    } else if (slot == SLOT_TIME) {
-        *value = x->time;
-    } else if (IN(slot, SLOT_P, NP)) {
-        *value = x->p[slot - SLOT_P];
-    } else if (IN(slot, SLOT_START_Q, NQ)) {
-        *value = x->start_q[slot - SLOT_START_Q];
-    } else if (IN(slot, SLOT_START_V, NV)) {
-        *value = x->start_v[slot - SLOT_START_V];
     } else if (IN(slot, SLOT_SIGMA, NSIGMA)) {
         status = current(s);
         if (status == CJ_OK) cj_sigma(s);
@@ -183,73 +171,95 @@ cj_status cj_get(cj_instance* s, unsigned slot, double* value)
         if (status == CJ_OK) status = cj_linearize(s);
         *value = s->linear[slot - SLOT_LINEAR];
     } else {
-        cj_say(s, CJ_ERROR, "logStatusError", "there is no real variable with value reference %u", slot);
-        return CJ_ERROR;
+        status = cj_refuse(s, "there is no real variable with value reference %u", slot);
     }
     return status;
 }
 
+static int starting(const cj_instance* s) { return s->now.phase == CJ_CREATED || s->now.phase == CJ_INITIALIZING; }
+
 cj_status cj_check(cj_instance* s, unsigned slot, double value)
 {
-    const int starting = s->now.phase == CJ_CREATED || s->now.phase == CJ_INITIALIZING;
-    const int input = IN(slot, SLOT_U, NU);
-    const int parameter = IN(slot, SLOT_P, NP), start = IN(slot, SLOT_START_Q, NQ + NV);
-    if (!input && !parameter && !start) {
-        cj_say(s, CJ_ERROR, "logStatusError", "there is no input or parameter with value reference %u", slot);
-        return CJ_ERROR;
-    }
-    if (!isfinite(value)) {
-        cj_say(s, CJ_ERROR, "logStatusError", "value reference %u was given %g; NaN and infinity are refused and nothing was set",
-               slot, value);
-        return CJ_ERROR;
-    }
-    if (!starting && (start || (parameter && fixed_p[slot - SLOT_P]))) {
-        cj_say(s, CJ_ERROR, "logStatusError",
-               "value reference %u shapes the mechanism or its start and can be set before the end of initialization only", slot);
-        return CJ_ERROR;
-    }
-    return CJ_OK;
+    if (!settable(&s->now, slot)) return cj_refuse(s, "there is no input or parameter with value reference %u", slot);
+    if (!isfinite(value))
+        return cj_refuse(s, "value reference %u was given %g; NaN and infinity are refused and nothing was set", slot, value);
+    const int tunable = IN(slot, SLOT_U, NU) || (IN(slot, SLOT_P, NP) && !fixed_p[slot - SLOT_P]);
+    if (tunable || starting(s)) return CJ_OK;
+    return cj_refuse(s, "value reference %u shapes the mechanism or its start and can be set before the end of initialization only",
+                     slot);
 }
 
 void cj_put(cj_instance* s, unsigned slot, double value)
 {
-    cj_state* x = &s->now;
-    const int starting = x->phase == CJ_CREATED || x->phase == CJ_INITIALIZING;
-    double* place = IN(slot, SLOT_U, NU)           ? x->u + (slot - SLOT_U)
-                    : IN(slot, SLOT_P, NP)         ? x->p + (slot - SLOT_P)
-                    : IN(slot, SLOT_START_Q, NQ)   ? x->start_q + (slot - SLOT_START_Q)
-                                                   : x->start_v + (slot - SLOT_START_V);
+    double* place = settable(&s->now, slot);
     if (*place == value) return;
     *place = value;
-    if (starting && !IN(slot, SLOT_U, NU)) x->assembled = 0;
+    if (starting(s) && !IN(slot, SLOT_U, NU)) s->now.assembled = 0;
     cj_forget(s);
 }
 
 /* -- saved states ------------------------------------------------------------------------------ */
 
-typedef struct { char token[48]; uint64_t size; } header;
+typedef struct { char token[48]; uint64_t size; cj_state state; } saved;
 
-size_t cj_saved_size(void) { return sizeof(header) + sizeof(cj_state); }
-
-void cj_write_state(const cj_state* state, char* bytes)
+static cj_status keep(const cj_state* what, void** state)
 {
-    header h;
-    memset(&h, 0, sizeof h);
-    strncpy(h.token, CJ_TOKEN, sizeof h.token - 1);
-    h.size = sizeof(cj_state);
-    memcpy(bytes, &h, sizeof h);
-    memcpy(bytes + sizeof h, state, sizeof *state);
+    if (!*state) *state = malloc(sizeof(cj_state));
+    if (!*state) return CJ_ERROR;
+    memcpy(*state, what, sizeof *what);
+    return CJ_OK;
 }
 
-int cj_read_state(const char* bytes, size_t size, cj_state* state)
+cj_status cj_save(cj_instance* s, void** state) { return s && state ? keep(&s->now, state) : CJ_ERROR; }
+
+cj_status cj_restore(cj_instance* s, const void* state)
 {
-    header h;
-    if (!bytes || size != cj_saved_size()) return 0;
-    memcpy(&h, bytes, sizeof h);
-    h.token[sizeof h.token - 1] = 0;
-    if (h.size != sizeof(cj_state) || !cj_same_token(h.token)) return 0;
-    memcpy(state, bytes + sizeof h, sizeof *state);
-    for (int k = 0; k < NF; ++k)
-        if (state->independent[k] < 0 || state->independent[k] >= NV) return 0; /* damaged bytes must not index */
-    return 1;
+    if (!s || !state) return CJ_ERROR;
+    memcpy(&s->now, state, sizeof s->now);
+    cj_forget(s);
+    return CJ_OK;
+}
+
+cj_status cj_drop(cj_instance* s, void** state)
+{
+    if (!s) return CJ_ERROR;
+    if (state) {
+        free(*state);
+        *state = NULL;
+    }
+    return CJ_OK;
+}
+
+cj_status cj_pack_size(cj_instance* s, const void* state, size_t* size)
+{
+    if (!s || !state || !size) return CJ_ERROR;
+    *size = sizeof(saved);
+    return CJ_OK;
+}
+
+cj_status cj_pack(cj_instance* s, const void* state, void* bytes, size_t size)
+{
+    if (!s || !state || !bytes || size < sizeof(saved)) return CJ_ERROR;
+    saved all;
+    memset(&all, 0, sizeof all);
+    strncpy(all.token, CJ_TOKEN, sizeof all.token - 1);
+    all.size = sizeof all.state;
+    memcpy(&all.state, state, sizeof all.state);
+    memcpy(bytes, &all, sizeof all);
+    return CJ_OK;
+}
+
+cj_status cj_unpack(cj_instance* s, const void* bytes, size_t size, void** state)
+{
+    if (!s || !state) return CJ_ERROR;
+    saved all;
+    int ours = bytes && size == sizeof all;
+    if (ours) {
+        memcpy(&all, bytes, sizeof all);
+        all.token[sizeof all.token - 1] = 0;
+        ours = all.size == sizeof all.state && cj_same_token(all.token);
+        for (int k = 0; ours && k < NF; ++k) /* damaged bytes must not index */
+            ours = all.state.independent[k] >= 0 && all.state.independent[k] < NV;
+    }
+    return ours ? keep(&all.state, state) : cj_refuse(s, "these bytes are not a state of this FMU");
 }

@@ -19,6 +19,7 @@
 #endif
 
 #define CJ_ROOM(n) ((n) > 0 ? (n) : 1) /* C has no arrays of length zero */
+#define IN(slot, first, count) ((count) > 0 && (slot) >= (unsigned)(first) && (slot) < (unsigned)((first) + (count)))
 
 typedef enum { CJ_OK, CJ_WARNING, CJ_DISCARD, CJ_ERROR } cj_status; /* as FMI counts them */
 typedef enum { CJ_CREATED, CJ_INITIALIZING, CJ_EVENT, CJ_CONTINUOUS, CJ_STEPPING, CJ_TERMINATED } cj_phase;
@@ -40,6 +41,7 @@ typedef struct {
     int lifted;    /* q and v belong to the states */
 } cj_state;
 
+typedef int (*cj_function)(const double**, double**, long long int*, double*, int);
 typedef void (*cj_logger)(void* host, cj_status status, const char* category, const char* message);
 
 typedef struct cj_instance {
@@ -48,7 +50,7 @@ typedef struct cj_instance {
     int logging;
     cj_logger log;
     void* host;
-    int (*step)(const double**, double**, long long int*, double*, int);
+    cj_function step;
     int known_y, known_rates, known_sigma, known_linear; /* which of the results below are up to date */
     double y[CJ_ROOM(NY)], dv[CJ_ROOM(NV)];
     double sigma, rank, left[CJ_ROOM(NM)], right[CJ_ROOM(NV)];
@@ -56,9 +58,12 @@ typedef struct cj_instance {
     double g[CJ_ROOM(NM)], G[CJ_ROOM(NM * NV)], copy[CJ_ROOM(NM * NV)], U[CJ_ROOM(NM * NM)];
     double next_q[CJ_ROOM(NQ)], next_d[CJ_ROOM(NV)], next_v[CJ_ROOM(NV)], next_rate[CJ_ROOM(NV)];
     double step_q[2][CJ_ROOM(NQ)], step_v[2][CJ_ROOM(NV)], step_work[2];
-    double seed_d[CJ_ROOM(NV)], seed_v[CJ_ROOM(NV)], seed_u[CJ_ROOM(NU)], seed_p[CJ_ROOM(NP)];
-    double seed_rate[CJ_ROOM(NV)], seed_dv[CJ_ROOM(NV)], seed_y[CJ_ROOM(NY)], seed_q[CJ_ROOM(NQ)];
-    double out_p[CJ_ROOM(NP)], seed_sigma, seed_rank;
+    struct {
+        double d[CJ_ROOM(NV)], v[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
+        double rate[CJ_ROOM(NV)], dv[CJ_ROOM(NV)], y[CJ_ROOM(NY)], q[CJ_ROOM(NQ)];
+        double sigma, rank; /* a rank has no slope: its seed leads nowhere */
+    } seed;
+    double out_p[CJ_ROOM(NP)];
     const double* arg[CJ_ROOM(SIZE_ARG)];
     double* res[CJ_ROOM(SIZE_RES)];
     long long int iw[CJ_ROOM(SIZE_IW)];
@@ -67,7 +72,6 @@ typedef struct cj_instance {
 
 void cj_begin(cj_instance*, int exchange);   /* defaults; fill log and host before */
 void cj_reset(cj_instance*);
-cj_status cj_initialized(cj_instance*);      /* end of initialization */
 cj_status cj_do_step(cj_instance*, double time, double length);
 cj_status cj_get(cj_instance*, unsigned slot, double* value);
 cj_status cj_check(cj_instance*, unsigned slot, double value); /* may it be set? */
@@ -84,11 +88,25 @@ cj_status cj_event(cj_instance*, int* changed);            /* a new chart if the
 cj_status cj_new_chart(cj_instance*);
 int cj_coordinate(cj_instance*, unsigned k); /* which speed state k stands for, from 1; 0 if out of range */
 void cj_forget(cj_instance*);                /* results are out of date */
-void cj_say(cj_instance*, cj_status status, const char* category, const char* format, ...);
 int cj_same_token(const char* given);
-size_t cj_saved_size(void);
-void cj_write_state(const cj_state*, char* bytes);
-int cj_read_state(const char* bytes, size_t size, cj_state* state); /* 0 if it is not one of ours */
+
+/* Tell the host; returns the status. */
+cj_status cj_say(cj_instance*, cj_status status, const char* category, const char* format, ...);
+#define cj_refuse(s, ...) cj_say(s, CJ_ERROR, "logStatusError", __VA_ARGS__)
+
+/* Call a traced function with lists of its arguments and results in order. */
+void cj_call(cj_instance*, cj_function f, const double* const* in, size_t n_in, double* const* out, size_t n_out);
+#define CJ_LIST(type, ...) (type const[]){__VA_ARGS__}, sizeof((type const[]){__VA_ARGS__}) / sizeof(void*)
+#define CJ_IN(...) CJ_LIST(const double*, __VA_ARGS__)
+#define CJ_OUT(...) CJ_LIST(double*, __VA_ARGS__)
+
+/* Saved states; a host may keep several, and their bytes. */
+cj_status cj_save(cj_instance*, void** state);
+cj_status cj_restore(cj_instance*, const void* state);
+cj_status cj_drop(cj_instance*, void** state);
+cj_status cj_pack_size(cj_instance*, const void* state, size_t* size);
+cj_status cj_pack(cj_instance*, const void* state, void* bytes, size_t size);
+cj_status cj_unpack(cj_instance*, const void* bytes, size_t size, void** state);
 
 /* calls.c: what FMI 2.0 and 3.0 have in common */
 int cj_right_count(cj_instance*, size_t given, size_t wanted, const char* what);
@@ -99,15 +117,10 @@ cj_status cj_enter_initialization(cj_instance*, const char* function);
 cj_status cj_exit_initialization(cj_instance*, const char* function);
 cj_status cj_terminate(cj_instance*, const char* function);
 cj_status cj_start_again(cj_instance*);
+cj_status cj_get_values(cj_instance*, const unsigned* slots, size_t n, double* values);
 cj_status cj_set_values(cj_instance*, const char* function, const unsigned* slots, size_t n, const double* values);
 int cj_may_differentiate(cj_instance*, const char* function);
 cj_status cj_step_once(cj_instance*, const char* function, double time, double length);
-cj_status cj_save(cj_instance*, void** state);
-cj_status cj_restore(cj_instance*, const void* state);
-cj_status cj_drop(cj_instance*, void** state);
-cj_status cj_pack_size(cj_instance*, const void* state, size_t* size);
-cj_status cj_pack(cj_instance*, const void* state, void* bytes, size_t size);
-cj_status cj_unpack(cj_instance*, const void* bytes, size_t size, void** state);
 cj_status cj_enter_events(cj_instance*, const char* function);
 cj_status cj_handle_events(cj_instance*, const char* function, int* changed);
 cj_status cj_enter_continuous(cj_instance*, const char* function);

@@ -104,16 +104,9 @@ CJ_EXPORT fmi2Status fmi2Reset(void* c) { return cj_start_again(c); }
 
 /* -- values ---------------------------------------------------------------------------------- */
 
-CJ_EXPORT fmi2Status fmi2GetReal(void* p, const unsigned vr[], size_t n, double value[])
+CJ_EXPORT fmi2Status fmi2GetReal(void* c, const unsigned vr[], size_t n, double value[])
 {
-    component* c = p;
-    cj_status worst = CJ_OK;
-    if (!c) return CJ_ERROR;
-    for (size_t k = 0; k < n; ++k) {
-        const cj_status status = cj_get(&c->core, vr[k], value + k);
-        if (status > worst) worst = status;
-    }
-    return worst;
+    return cj_get_values(c, vr, n, value);
 }
 
 CJ_EXPORT fmi2Status fmi2SetReal(void* c, const unsigned vr[], size_t n, const double value[])
@@ -123,18 +116,15 @@ CJ_EXPORT fmi2Status fmi2SetReal(void* c, const unsigned vr[], size_t n, const d
 
 static fmi2Status nothing(void* p, size_t n, const char* type)
 {
-    if (p && n == 0) return CJ_OK;
-    if (p) cj_say(&((component*)p)->core, CJ_ERROR, "logStatusError", "this FMU has no such %s variable", type);
-    return CJ_ERROR;
+    return p && n == 0 ? CJ_OK : cj_refuse(p, "this FMU has no such %s variable", type);
 }
 
-CJ_EXPORT fmi2Status fmi2GetInteger(void* p, const unsigned vr[], size_t n, int value[])
+CJ_EXPORT fmi2Status fmi2GetInteger(void* c, const unsigned vr[], size_t n, int value[])
 {
-    component* c = p;
     if (!c) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k) {
-        if (vr[k] < SLOT_COORDINATE || vr[k] >= SLOT_COORDINATE + NF) return nothing(p, 1, "integer");
-        value[k] = cj_coordinate(&c->core, vr[k] - SLOT_COORDINATE);
+        if (!IN(vr[k], SLOT_COORDINATE, NF)) return nothing(c, 1, "integer");
+        value[k] = cj_coordinate(c, vr[k] - SLOT_COORDINATE);
     }
     return CJ_OK;
 }

@@ -110,11 +110,11 @@ static long write_out(instance* c, int which, const vref* references, size_t n)
     long count = 0;
     for (size_t k = 0; k < n; ++k) {
         if (references[k] >= NVARIABLES || variables[references[k]].integer) {
-            cj_say(&c->core, CJ_ERROR, "logStatusError", "there is no Float64 variable with value reference %u", references[k]);
+            cj_refuse(&c->core, "there is no Float64 variable with value reference %u", references[k]);
             return -1;
         }
         if (count + (long)variables[references[k]].count > SLOT_END) {
-            cj_say(&c->core, CJ_ERROR, "logStatusError", "a value reference is given twice");
+            cj_refuse(&c->core, "a value reference is given twice");
             return -1;
         }
         for (unsigned i = 0; i < variables[references[k]].count; ++i)
@@ -132,10 +132,9 @@ CJ_EXPORT fmi3Status fmi3GetFloat64(void* p, const vref references[], size_t n, 
     for (size_t k = 0; k < n; ++k) {
         const long size = write_out(c, 0, references + k, 1);
         if (size < 0 || (at + (size_t)size > count && !cj_right_count(&c->core, count, at + (size_t)size, "values"))) return CJ_ERROR;
-        for (long i = 0; i < size; ++i) {
-            const cj_status status = cj_get(&c->core, c->slots[0][i], values + at++);
-            if (status > worst) worst = status;
-        }
+        const cj_status status = cj_get_values(&c->core, c->slots[0], (size_t)size, values + at);
+        if (status > worst) worst = status;
+        at += (size_t)size;
     }
     return cj_right_count(&c->core, count, at, "values") ? worst : CJ_ERROR;
 }
@@ -161,27 +160,24 @@ CJ_EXPORT fmi3Status fmi3GetInt32(void* p, const vref references[], size_t n, in
     return cj_right_count(&c->core, count, at, "values") ? CJ_OK : CJ_ERROR;
 }
 
-CJ_EXPORT fmi3Status fmi3GetDirectionalDerivative(void* p, const vref unknowns[], size_t nu, const vref knowns[], size_t nk,
-                                                  const double seed[], size_t nseed, double result[], size_t nresult)
+/* Derivatives of unknowns along a seed of the knowns, or of the seeded unknowns by the knowns. */
+static cj_status differentiate(void* p, const char* function, int adjoint, const vref* unknowns, size_t nu, const vref* knowns,
+                               size_t nk, const double* seed, size_t nseed, double* result, size_t nresult)
 {
     instance* c = p;
-    if (!cj_may_differentiate(p, __func__)) return CJ_ERROR;
+    if (!cj_may_differentiate(p, function)) return CJ_ERROR;
     const long rows = write_out(c, 0, unknowns, nu), columns = write_out(c, 1, knowns, nk);
-    if (rows < 0 || columns < 0 || !cj_right_count(&c->core, nseed, (size_t)columns, "seeds")
-        || !cj_right_count(&c->core, nresult, (size_t)rows, "sensitivities")) return CJ_ERROR;
-    return cj_directional(&c->core, c->slots[0], (size_t)rows, c->slots[1], (size_t)columns, seed, result);
+    if (rows < 0 || columns < 0 || !cj_right_count(&c->core, nseed, (size_t)(adjoint ? rows : columns), "seeds")
+        || !cj_right_count(&c->core, nresult, (size_t)(adjoint ? columns : rows), "sensitivities")) return CJ_ERROR;
+    return (adjoint ? cj_adjoint : cj_directional)(p, c->slots[0], (size_t)rows, c->slots[1], (size_t)columns, seed, result);
 }
 
-CJ_EXPORT fmi3Status fmi3GetAdjointDerivative(void* p, const vref unknowns[], size_t nu, const vref knowns[], size_t nk,
-                                              const double seed[], size_t nseed, double result[], size_t nresult)
-{
-    instance* c = p;
-    if (!cj_may_differentiate(p, __func__)) return CJ_ERROR;
-    const long rows = write_out(c, 0, unknowns, nu), columns = write_out(c, 1, knowns, nk);
-    if (rows < 0 || columns < 0 || !cj_right_count(&c->core, nseed, (size_t)rows, "seeds")
-        || !cj_right_count(&c->core, nresult, (size_t)columns, "sensitivities")) return CJ_ERROR;
-    return cj_adjoint(&c->core, c->slots[0], (size_t)rows, c->slots[1], (size_t)columns, seed, result);
-}
+#define DERIVATIVE(name, adjoint) \
+    CJ_EXPORT fmi3Status name(void* p, const vref unknowns[], size_t nu, const vref knowns[], size_t nk, \
+                              const double seed[], size_t nseed, double result[], size_t nresult) \
+    { return differentiate(p, __func__, adjoint, unknowns, nu, knowns, nk, seed, nseed, result, nresult); }
+DERIVATIVE(fmi3GetDirectionalDerivative, 0)
+DERIVATIVE(fmi3GetAdjointDerivative, 1)
 
 /* -- saved states ------------------------------------------------------------------------------------ */
 

@@ -13,7 +13,7 @@ from ..compile.kernel import kernel
 from ..describe.mechanism import Mechanism
 from ..errors import AssemblyError, SimulationError
 from ..loading import load
-from ..run.integrate import Projected, variable_step
+from ..run.integrate import Projected, run_recorded
 from ..run.trajectory import Trajectory
 from ..simulation import Simulation
 from .augmented import augmented, multipliers
@@ -118,7 +118,7 @@ class CartesianSimulation:
         start = self.time, np.concatenate([self.q, self.dq, [0.0]])
         solver = Projected(slope, self._unit, n, start, self.time + duration, tolerance)
         columns = self.system.variables.columns(record)
-        return variable_step(self, solver, duration, step, columns, progress)
+        return run_recorded(self, solver, duration, step, columns, progress)
 
     def go(self, time: float, q: Array, v: Array, work: float) -> None:
         """Go where a solver says; work is not counted here."""

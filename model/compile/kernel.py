@@ -25,6 +25,7 @@ import casadi as ca
 import numpy as np
 
 from ..errors import CutjointError
+from ..files import write_atomically
 from .c_pieces import FORM, split
 
 # More than -O1 gains nothing in straight-line code and takes twice as long; what it needs from
@@ -156,16 +157,9 @@ def build(function: ca.Function, compiler: str) -> Path:
         )
         if run.returncode != 0:
             raise RuntimeError(run.stderr.strip() or f"exit code {run.returncode}")
-        # A rename within the folder is atomic: no half-written library is ever loaded.
-        handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
-        os.close(handle)
-        try:
+        with write_atomically(target) as temporary:  # no half-written library is ever loaded
             shutil.copyfile(made, temporary)
-            os.chmod(temporary, 0o600)
-            os.replace(temporary, target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
+            temporary.chmod(0o600)
         return target
 
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..describe.mechanism import GROUND, Joint
+from ..describe.mechanism import Joint
 from ..joints.rigid_motion import conjugate, product, vector
 from ..joints.rows import Ends
 from ..joints.types import TYPES
-from .kinematics import Model, Motion, body_quaternion, quaternions, unit
+from .kinematics import Model, Motion, body_quaternion, carried, quaternions, unit
 from .loops import Loop
 
 # Keeps the direction of a strut whose ends meet finite; (1e-12 m)².
@@ -200,12 +200,9 @@ def cut_wrenches(loop: Loop, tau: Any) -> dict[str, Any]:
 
 def _point(model: Model, motion: Motion, body: str, point: Any) -> tuple[int, Any, Any]:
     """Link, position and velocity of a body's point, in world axes."""
-    if body == GROUND:
-        return -1, vector(point), ca.SX.zeros(3, 1)
     link, local = model.tree.holder[body], model.in_link[body]
-    s = local.R @ vector(point) + local.p
-    X, V = motion.X[link], motion.V[link]
-    return link, X.p + X.R @ s, X.R @ (V[3:] + ca.cross(V[:3], s))
+    r, v, _ = carried(model, motion, link, local.R @ vector(point) + local.p)
+    return link, r, v
 
 
 def push(wrenches: dict[int, Any], motion: Motion, link: int, r: Any, F: Any, T: Any) -> None:

@@ -45,10 +45,10 @@ class Trim(NamedTuple):
         return Pose(about_z(self.turn), ca.SX(ca.DM([0, 0, self.slide]))) if any(self) else IDENTITY
 
 
-def outer_frame(mechanism: Mechanism, link: Link) -> Pose:
+def outer_frame(mechanism: Mechanism, link: Link) -> Any:
     """The joint's frame on the body behind it."""
     joint = mechanism.joint(link.joint)
-    return pose(joint.on_parent if link.reverse else joint.on_child)
+    return joint.on_parent if link.reverse else joint.on_child
 
 
 def inner_frame(mechanism: Mechanism, link: Link) -> tuple[str, Any]:
@@ -90,7 +90,7 @@ def _first_behind(mechanism: Mechanism, tree: Tree, index: int) -> tuple[Pose | 
     """The first joint frame behind a link, tree joints before cut ones, and whether it is an axis z."""
     link = tree.links[index]
     body = next(name for name, holder in tree.holder.items() if holder == index)
-    back = inverse(outer_frame(mechanism, link))
+    back = inverse(pose(outer_frame(mechanism, link)))
     for child in tree.children[index]:
         _, frame = inner_frame(mechanism, tree.links[child])
         return compose(back, pose(frame)), _about_z(tree.links[child])

@@ -38,7 +38,7 @@ class Model:
         result = {GROUND: IDENTITY}
         for name, index in self.tree.holder.items():
             if index >= 0:
-                outer = outer_frame(self.mechanism, self.tree.links[index])
+                outer = pose(outer_frame(self.mechanism, self.tree.links[index]))
                 result[name] = inverse(compose(outer, self.trims[index].pose))
         return result
 
@@ -126,6 +126,23 @@ def outward(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> 
     return Motion(f, X, V, dV)
 
 
+def carried(model: Model, motion: Motion, link: int, s: Any) -> tuple[Any, Any, Any]:
+    """Position, velocity and acceleration in world axes of a link's point s (of ground's if −1)."""
+    if link < 0:
+        return s, ca.SX.zeros(3, 1), -vector(model.mechanism.gravity)
+    X, V, dV = motion.X[link], motion.V[link], motion.dV[link]
+    v = V[3:] + ca.cross(V[:3], s)
+    return X.p + X.R @ s, X.R @ v, X.R @ (dV[3:] + ca.cross(dV[:3], s) + ca.cross(V[:3], v))
+
+
+def turning(motion: Motion, link: int) -> tuple[Any, Any, Any]:
+    """Axes of a link (of ground if −1), their angular velocity and its rate, in world axes."""
+    if link < 0:
+        return IDENTITY.R, ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
+    R = motion.X[link].R
+    return R, R @ motion.V[link][:3], R @ motion.dV[link][:3]
+
+
 def quaternions(model: Model, q: Any) -> list[Any]:
     """Euler parameters of each link over the world, continuous along any motion."""
     result: list[Any] = []
@@ -148,9 +165,7 @@ def body_quaternion(model: Model, body: str) -> Any:
     index = model.tree.holder[body]
     if index < 0:
         return ca.SX([1, 0, 0, 0])
-    link = model.tree.links[index]
-    joint = model.mechanism.joint(link.joint)
-    return conjugate(unit((joint.on_parent if link.reverse else joint.on_child).orientation))
+    return conjugate(unit(outer_frame(model.mechanism, model.tree.links[index]).orientation))
 
 
 def columns(model: Model, X: Sequence[Pose], path: Sequence[int]) -> list[tuple[int, Any, Any, Any]]:

@@ -12,10 +12,10 @@ from typing import Any
 
 import casadi as ca
 
-from ..joints.rigid_motion import IDENTITY, Pose, vector
+from ..joints.rigid_motion import Pose
 from ..joints.rows import Ends, Row
 from ..joints.types import TYPES
-from .kinematics import Model, Motion, columns, frame_in_link
+from .kinematics import Model, Motion, carried, columns, frame_in_link, turning
 
 
 class End:
@@ -23,18 +23,9 @@ class End:
 
     def __init__(self, model: Model, motion: Motion, body: str, frame: Any):
         self.link, local = frame_in_link(model, body, frame)
-        if self.link < 0:
-            self.R, self.r = local
-            self.w = self.v = self.dw = ca.SX.zeros(3, 1)
-            self.dv = -vector(model.mechanism.gravity)
-            return
-        X, V, dV = motion.X[self.link], motion.V[self.link], motion.dV[self.link]
-        s, w, dw = local.p, V[:3], dV[:3]
-        self.R, self.r = X.R @ local.R, X.p + X.R @ s
-        self.w, self.dw = X.R @ w, X.R @ dw
-        v = V[3:] + ca.cross(w, s)
-        self.v = X.R @ v
-        self.dv = X.R @ (dV[3:] + ca.cross(dw, s) + ca.cross(w, v))
+        self.r, self.v, self.dv = carried(model, motion, self.link, local.p)
+        R, self.w, self.dw = turning(motion, self.link)
+        self.R = R @ local.R
 
 
 class Loop:
@@ -45,12 +36,9 @@ class Loop:
         self.i = End(model, motion, joint.parent, joint.on_parent)
         self.j = End(model, motion, joint.child, joint.on_child)
         self.ends = Ends(self.i.R, self.i.r, self.j.R, self.j.r, self.i.w, self.i.v, self.j.w, self.j.v)
-        base = model.tree.common(self.i.link, self.j.link)
-        X: Pose = motion.X[base] if base >= 0 else IDENTITY
-        w = X.R @ motion.V[base][:3] if base >= 0 else ca.SX.zeros(3, 1)
-        dw = X.R @ motion.dV[base][:3] if base >= 0 else ca.SX.zeros(3, 1)
+        axes = turning(motion, model.tree.common(self.i.link, self.j.link))
         self.rows: list[Row] = [
-            row for lock in TYPES[joint.type].locks for row in lock.evaluate(self.ends, joint, (X.R, w, dw))
+            row for lock in TYPES[joint.type].locks for row in lock.evaluate(self.ends, joint, axes)
         ]
 
 
@@ -67,9 +55,8 @@ def residual(model: Model, loops: list[Loop]) -> Any:
 def jacobian(model: Model, loops: list[Loop], X: list[Pose]) -> Any:
     """G(q), m × nv, with structural zeros for joints off the loop."""
     tree = model.tree
-    G = ca.SX(row_count(model), tree.nv)
-    at = 0
-    for loop in loops:
+    G = ca.SX(tree.row_count, tree.nv)
+    for loop, at in zip(loops, tree.rows.values(), strict=True):
         for end, is_j in ((loop.j, True), (loop.i, False)):
             shared = tree.common(loop.i.link, loop.j.link)
             path = [k for k in tree.path(end.link) if k not in tree.path(shared)]
@@ -77,8 +64,7 @@ def jacobian(model: Model, loops: list[Loop], X: list[Pose]) -> Any:
                 lever = ca.cross(w, end.r - point) + v
                 for n, row in enumerate(loop.rows):
                     c_w, c_r = (row.wj, row.rj) if is_j else (row.wi, row.ri)
-                    G[at + n, k] = ca.dot(c_w, w) + ca.dot(c_r, lever)
-        at += len(loop.rows)
+                    G[at.start + n, k] = ca.dot(c_w, w) + ca.dot(c_r, lever)
     return ca.sparsify(G)
 
 
@@ -112,10 +98,6 @@ def reactions(loops: list[Loop], lam: Any) -> list[dict[str, Any]]:
             at += 1
         result.append(part)
     return result
-
-
-def row_count(model: Model) -> int:
-    return sum(TYPES[cut.type].rows for cut in model.tree.cuts)
 
 
 def row_names(model: Model) -> tuple[str, ...]:

@@ -19,10 +19,12 @@ from .kinematics import (
     Model,
     Motion,
     body_quaternion,
+    carried,
     frame_in_link,
     outward,
     position_rates,
     quaternions,
+    turning,
     user_speeds,
 )
 from .loops import Loop, reactions, residual
@@ -92,19 +94,16 @@ def body_readings(model: Model, motion: Motion, turns: list[Any]) -> Readings:
     """Pose, velocity and acceleration of every body, given the links' Euler parameters."""
     result: Readings = {}
     for body in model.mechanism.bodies:
-        link, local = model.tree.holder[body.name], model.in_link[body.name]
-        X, V, dV = motion.X[link], motion.V[link], motion.dV[link]
-        w, dw, s = V[:3], dV[:3], local.p
-        v = V[3:] + ca.cross(w, s)
-        dv = dV[3:] + ca.cross(dw, s) + ca.cross(w, v)
-        e = product(turns[link], body_quaternion(model, body.name))
+        link = model.tree.holder[body.name]
+        r, v, dv = carried(model, motion, link, model.in_link[body.name].p)
+        _, w, dw = turning(motion, link)
         result |= {
-            f"body.{body.name}.position": X.p + X.R @ s,
-            f"body.{body.name}.orientation": e,
-            f"body.{body.name}.velocity": X.R @ v,
-            f"body.{body.name}.angular_velocity": X.R @ w,
-            f"body.{body.name}.acceleration": X.R @ dv + vector(model.mechanism.gravity),
-            f"body.{body.name}.angular_acceleration": X.R @ dw,
+            f"body.{body.name}.position": r,
+            f"body.{body.name}.orientation": product(turns[link], body_quaternion(model, body.name)),
+            f"body.{body.name}.velocity": v,
+            f"body.{body.name}.angular_velocity": w,
+            f"body.{body.name}.acceleration": dv + vector(model.mechanism.gravity),
+            f"body.{body.name}.angular_acceleration": dw,
         }
     return result
 
@@ -134,7 +133,7 @@ def _reactions(eq: Equations, motion: Motion, loops: list[Loop], act: Any, lam: 
         if link.reverse:
             # F acts on the joint's parent at its own frame; turn it round and move it to the child
             index, local = frame_in_link(model, joint.child, joint.on_child)
-            r = local.p if index < 0 else motion.X[index].p + motion.X[index].R @ local.p
+            r = carried(model, motion, index, local.p)[0]
             force, moment = -force, -(moment + ca.cross(origin - r, force))
         seen[joint.name] = (force, moment)
     result: Readings = {}

@@ -30,13 +30,12 @@ class Scales(NamedTuple):
 def scales(mechanism: Mechanism, tree: Tree) -> Scales:
     """Of a mechanism with plain numbers."""
     length = _length(mechanism)
-    powers = [lock.power for cut in tree.cuts for lock in TYPES[cut.type].locks for _ in range(lock.rows)]
+    powers: list[int] = []
     groups: dict[tuple[str, int], list[int]] = {}
-    at = 0
     for cut in tree.cuts:
         for lock in TYPES[cut.type].locks:
-            groups.setdefault((cut.name, lock.power), []).extend(range(at, at + lock.rows))
-            at += lock.rows
+            groups.setdefault((cut.name, lock.power), []).extend(range(len(powers), len(powers) + lock.rows))
+            powers += [lock.power] * lock.rows
     speeds = np.ones(tree.nv)
     for move, link in tree.moves:
         speeds[link.v] = [length if unit.startswith("m") else 1.0 for unit in move.speed_units]

@@ -1,7 +1,7 @@
 """Every joint as a chain of joints with one coordinate each, as URDF and ROS joint states want them.
 
 A ball becomes three turns about z, y and x of the moving frame (yaw, pitch, roll), a screw a turn
-and a slide, a rod without mass two turns (`rod_angles.py`), all without jumps (`joints/angles.py`).
+and a slide, a rod without mass two turns, all without jumps (`joints/angles.py`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from typing import Any
 
 import casadi as ca
 
-from ..describe.mechanism import GROUND, Joint
+from ..describe.mechanism import Joint
+from ..joints.angles import aim, yaw_rate
 from ..joints.moves import Slide, Turn
 from ..joints.types import TYPES
 from .forces import saturated
+from .kinematics import turning
+from .loops import Loop
 from .outputs import readings
-from .rod_angles import STILL, BodyMotion, rod_angles
-from .terms import Equations
+from .terms import Equations, terms
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def joint_values(eq: Equations) -> ca.Function:
     Angles that a turn, or half a turn, leaves open are the ones nearest to `near`.
     """
     found = readings(eq)
-    plain, rods = movable(eq)
+    plain, _ = movable(eq)
     joints = single_joints(eq)
     near = ca.SX.sym("near", len(joints))
     position: list[Any] = []
@@ -77,18 +79,31 @@ def joint_values(eq: Equations) -> ca.Function:
             position += turned
             velocity += speeds
 
-    def body(name: str) -> BodyMotion:
-        parts = BodyMotion._fields
-        return STILL if name == GROUND else BodyMotion(*(found[f"body.{name}.{part}"] for part in parts))
-
+    rods = (loop for loop in terms(eq).loops if TYPES[loop.joint.type].directionless_ends)
     for rod in rods:
-        n = len(position)
-        turns, rates = rod_angles(rod, body(rod.parent), body(rod.child), ca.vertsplit(near[n : n + 2]))
-        position += turns
-        velocity += rates
+        turned, speeds = rod_angles(eq, rod, ca.vertsplit(near)[len(position) :])
+        position += turned
+        velocity += speeds
     effort = ca.SX.zeros(len(joints), 1)
     for k, motor in enumerate(eq.mechanism.motors):
         effort[[j.name for j in joints].index(motor.joint)] += saturated(eq.u[k], motor.limit)
     columns = [ca.densify(ca.vertcat(*x)) for x in (position, velocity)]
     names = ["q", "v", "u", "p", "near"], ["position", "velocity", "effort"]
     return ca.Function("joint_values", [eq.q, eq.v, eq.u, eq.p, near], [*columns, ca.densify(effort)], *names)
+
+
+def rod_angles(eq: Equations, rod: Loop, near: list[Any]) -> tuple[list[Any], list[Any]]:
+    """(yaw, pitch) of a rod without mass, those nearest to `near`, and their rates.
+
+    It hangs on its parent at a point and aims at a point of its child. Its direction in the parent's
+    axes is Rz(yaw) Ry(pitch) x̂; where it stands upright, yaw stays where it was.
+    """
+    e = rod.ends
+    R = turning(terms(eq).motion, rod.i.link)[0] @ eq.model.in_link[rod.joint.parent].R
+    d = e.rj - e.ri
+    rate, length = e.vj - e.vi - ca.cross(e.wi, d), ca.norm_2(d)
+    x, y, z = ca.vertsplit(R.T @ d / length)
+    dx, dy, dz = ca.vertsplit(R.T @ rate / length)
+    yaw, pitch, c, s = aim(x, y, z, near)
+    across, along, flat = c * dy - s * dx, c * dx + s * dy, ca.cos(pitch)
+    return [yaw, pitch], [yaw_rate(across, flat), -ca.sin(pitch) * along - flat * dz]

@@ -39,6 +39,12 @@ class Equations:
     described: Mechanism  # the same with numbers
     traced: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `once` keeps
 
+    def symbols(self, *names: str) -> list[Any]:
+        """MX symbols, as long as what they are called after; those not known here have a number a speed."""
+        known = {"q": self.q.numel(), "r": self.q.numel(), "u": self.u.numel(), "p": self.p.numel()}
+        known |= {"work": 1, "h": 1, "error": 1}
+        return [ca.MX.sym(name, known.get(name.rstrip("01"), self.v.numel())) for name in names]
+
     @property
     def tree(self) -> Tree:
         return self.model.tree
@@ -74,6 +80,14 @@ class Forces(NamedTuple):
     G: Any
     right: Any  # τ − h
     gamma: Any
+
+
+class AtRest(NamedTuple):
+    """What a pose alone decides: residual and Jacobian of the loops, and the mass matrix."""
+
+    g: Any
+    G: Any
+    M: Any
 
 
 def equations(mechanism: Mechanism) -> Equations:
@@ -137,9 +151,8 @@ def rates(eq: Equations) -> ca.Function:
 @once
 def closure(eq: Equations) -> ca.Function:
     """(q, p) → (g, G): residual and Jacobian of all cut joints."""
-    motion, loops = _at_rest(eq)
-    g, G = residual(eq.model, loops), jacobian(eq.model, loops, motion.X)
-    return dense(ca.Function("closure", [eq.q, eq.p], [g, G], ["q", "p"], ["g", "G"]))
+    at = at_rest(eq)
+    return dense(ca.Function("closure", [eq.q, eq.p], [at.g, at.G], ["q", "p"], ["g", "G"]))
 
 
 @once
@@ -158,8 +171,7 @@ def coefficients(eq: Equations) -> ca.Function:
 @once
 def mass_pivots(eq: Equations) -> ca.Function:
     """(q, p) → D of M = LDLᵀ: all positive where every motion has inertia."""
-    motion, _ = _at_rest(eq)
-    factor = factorize(mass_matrix(eq.model, motion.f), list(range(eq.tree.nv))[::-1])
+    factor = factorize(at_rest(eq).M, list(range(eq.tree.nv))[::-1])
     pivots = ca.vertcat(*(1 / x for x in factor.inverse), ca.SX(0, 1))
     return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
 
@@ -178,8 +190,7 @@ def needed_forces(eq: Equations) -> ca.Function:
 @once
 def project_position(eq: Equations) -> ca.Function:
     """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
-    system, loops = _metric(eq)
-    delta = onto_manifold(system, -residual(eq.model, loops))
+    delta = onto_manifold(metric(eq), -at_rest(eq).g)
     q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
     return ca.Function("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"])
 
@@ -187,10 +198,7 @@ def project_position(eq: Equations) -> ca.Function:
 @once
 def project_velocity(eq: Equations) -> ca.Function:
     """(q, v, p) → v: onto G v = 0, the nearest in the mass metric, so no power is put in."""
-    motion, loops = _at_rest(eq)
-    G = jacobian(eq.model, loops, motion.X)
-    system = constrained(mass_matrix(eq.model, motion.f), G, eq.scales.groups)
-    delta = onto_manifold(system, -(jacobian(eq.model, loops, motion.X) @ eq.v))
+    delta = onto_manifold(metric(eq), -(at_rest(eq).G @ eq.v))
     return ca.Function("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
 
 
@@ -211,13 +219,14 @@ def dense(function: ca.Function) -> ca.Function:
 
 
 @once
-def _at_rest(eq: Equations) -> tuple[Motion, list[Loop]]:
+def at_rest(eq: Equations) -> AtRest:
     motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
-    return motion, cut_loops(eq.model, motion)
+    loops = cut_loops(eq.model, motion)
+    G = jacobian(eq.model, loops, motion.X)
+    return AtRest(residual(eq.model, loops), G, mass_matrix(eq.model, motion.f))
 
 
 @once
-def _metric(eq: Equations) -> tuple[Constrained, list[Loop]]:
-    motion, loops = _at_rest(eq)
-    G = jacobian(eq.model, loops, motion.X)
-    return constrained(mass_matrix(eq.model, motion.f), G, eq.scales.groups), loops
+def metric(eq: Equations) -> Constrained:
+    """M and G prepared for projections, which are shortest in the mass metric."""
+    return constrained(at_rest(eq).M, at_rest(eq).G, eq.scales.groups)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,16 @@ class Tree:
     v: dict[str, slice]
     nq: int
     nv: int
+
+    @property
+    def rows(self) -> dict[str, slice]:
+        """Cut joint -> its rows of g and G."""
+        ends = [0, *accumulate(TYPES[cut.type].rows for cut in self.cuts)]
+        return {cut.name: slice(a, b) for cut, (a, b) in zip(self.cuts, pairwise(ends), strict=True)}
+
+    @property
+    def row_count(self) -> int:
+        return sum(TYPES[cut.type].rows for cut in self.cuts)
 
     def path(self, link: int) -> list[int]:
         """Links from ground to this one, this one included."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 Array = np.ndarray
-# Conjugation as a matrix, χ±3 of paper 001, Eq. 62 (61 prints χ±5).
-CONJUGATE = np.diag([1.0, -1.0, -1.0, -1.0])
 
 
 def tilde(u: Array) -> Array:

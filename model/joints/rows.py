@@ -56,23 +56,26 @@ class _Primitive:
     `power` tells how Φ grows with the size of the mechanism: 0 for angles, 1 for lengths.
     """
 
+    label: ClassVar[str] = ""
     rows: ClassVar[int] = 1
     power: ClassVar[int] = 1
     fields: ClassVar[tuple[str, ...]] = ()
     axes: ClassVar[bool] = True
     wraps: ClassVar[bool] = False
 
+    def names(self) -> tuple[str, ...]:
+        """A name for each row."""
+        return (self.label.format(**{field: AXIS[axis] for field, axis in vars(self).items()}),)
+
 
 @dataclass(frozen=True)
 class Across(_Primitive):
     """Dot-1: axis `a` of frame i stays perpendicular to axis `b` of frame j, Φ = u·w."""
 
+    label = "{a} across {b}"
     a: int
     b: int
     power = 0
-
-    def names(self) -> tuple[str, ...]:
-        return (f"{AXIS[self.a]} across {AXIS[self.b]}",)
 
     def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
         u, w = e.Ri[:, self.a], e.Rj[:, self.b]
@@ -87,10 +90,8 @@ class Across(_Primitive):
 class Along(_Primitive):
     """Dot-2: d has no component along axis `a` of frame i, Φ = u·d."""
 
+    label = "offset along {a}"
     a: int
-
-    def names(self) -> tuple[str, ...]:
-        return (f"offset along {AXIS[self.a]}",)
 
     def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
         return [_offset(e, e.Ri[:, self.a])]
@@ -107,10 +108,8 @@ def _offset(e: Ends, u: Any) -> Row:
 class AlongChild(_Primitive):
     """Dot-2 the other way round: d has no component along axis `a` of frame j, Φ = w·d."""
 
+    label = "offset along the child's {a}"
     a: int
-
-    def names(self) -> tuple[str, ...]:
-        return (f"offset along the child's {AXIS[self.a]}",)
 
     def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
         w, d, dd = e.Rj[:, self.a], e.rj - e.ri, e.vj - e.vi
@@ -147,12 +146,10 @@ class Together(_Primitive):
 class Distance(_Primitive):
     """The origins stay `length` apart: Φ = d·d − ℓ² (paper 003, Eq. 17)."""
 
+    label = "distance"
     fields = ("length",)
     axes = False
     power = 2
-
-    def names(self) -> tuple[str, ...]:
-        return ("distance",)
 
     def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
         d, dd = e.rj - e.ri, e.vj - e.vi
@@ -167,11 +164,9 @@ class SlideDistance(_Primitive):
     Φ = l·l − ℓ² with l = d − t z_i (paper 003, Eq. 53, with the sign of s12 put right).
     """
 
+    label = "distance from the slide"
     fields = ("length", "travel")
     power = 2
-
-    def names(self) -> tuple[str, ...]:
-        return ("distance from the slide",)
 
     def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
         z, t = e.Ri[:, 2], joint.travel
@@ -190,11 +185,9 @@ class Thread(_Primitive):
     not θ keeps Φ continuous: a residual of a whole lead is another start of the thread.
     """
 
+    label = "screw"
     fields = ("pitch",)
     wraps = True
-
-    def names(self) -> tuple[str, ...]:
-        return ("screw",)
 
     def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
         travel = _offset(e, e.Ri[:, 2])

@@ -9,7 +9,6 @@ traced, so that Python and FMU make the same choices.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import casadi as ca
 
@@ -53,15 +52,9 @@ def unitless_jacobian(eq: Equations) -> ca.Function:
     return ca.Function("unitless_jacobian", [eq.q, eq.p], [ca.densify(G)], ["q", "p"], ["G"])
 
 
-def _symbols(eq: Equations, *names: str) -> list[Any]:
-    """MX symbols by name: q and p as long as the mechanism's, everything else a number a speed."""
-    lengths = {"q": eq.tree.nq, "q0": eq.tree.nq, "p": eq.p.numel()}
-    return [ca.MX.sym(name, lengths.get(name, eq.tree.nv)) for name in names]
-
-
 def partition(eq: Equations, rank: int) -> ca.Function:
     """(q, p) → (free, regular): the dependent speeds at a pose; `regular` is 0 where there are none."""
-    q, p = _symbols(eq, "q", "p")
+    q, p = eq.symbols("q", "p")
     G = unitless_jacobian(eq)(q, p)
     free, smallest = pivots(G.shape, rank)(G, ca.MX.ones(eq.tree.nv, 1))
     regular = smallest >= RANK * ca.norm_inf(ca.vec(G)) if G.numel() else ca.MX(1)
@@ -70,7 +63,7 @@ def partition(eq: Equations, rank: int) -> ca.Function:
 
 def margin(eq: Equations, rank: int) -> ca.Function:
     """(q, d, free, p) → room: how far a chart is from being left, negative beyond; NaN at a singular pose."""
-    q, d, free, p = _symbols(eq, "q", "d", "free", "p")
+    q, d, free, p = eq.symbols("q", "d", "free", "p")
     room = ca.MX(1 - POOR)
     if rank:
         G = unitless_jacobian(eq)(q, p)
@@ -91,9 +84,9 @@ def passed(eq: Equations, rank: int) -> ca.Function:
     they were from linear dependence. If so, the speeds must be what the accelerations at both ends
     make of them in the time τ that the displacements took.
     """
-    now = _symbols(eq, "q", "d", "rate", "v", "dv")
-    before = _symbols(eq, "q0", "d0", "rate0", "v0", "dv0")
-    free, p = _symbols(eq, "free", "p")
+    now = eq.symbols("q", "d", "rate", "v", "dv")
+    before = eq.symbols("q0", "d0", "rate0", "v0", "dv0")
+    free, p = eq.symbols("free", "p")
     (q, d, rate, v, dv), (q0, d0, rate0, v0, dv0) = now, before
     jumped = ca.MX(0)
     if rank:

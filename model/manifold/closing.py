@@ -166,7 +166,7 @@ def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
 def assembly(eq: Equations) -> ca.Function:
     """(q, free, p) → (q, g, steps, closed): the closed pose near q, joints that are not free held."""
     use = pieces_by_joint(eq)
-    q, f, p = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("free", eq.tree.nv), ca.MX.sym("p", eq.p.numel())
+    q, f, p = eq.symbols("q", "free", "p")
     zero = ca.MX.zeros(eq.tree.nv, 1)
     start = use.place(q, zero)  # Euler parameters of any length become unit ones
     new, _, g, steps = closing(use, ASSEMBLY_TRIES, recentred=True)(start, zero, f, p)
@@ -193,8 +193,7 @@ def start_speeds(eq: Equations) -> ca.Function:
     s are speeds as the user counts them; those with `held` 1 are met exactly. `fits` is 0 where the
     loops do not allow them together.
     """
-    q, p = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("p", eq.p.numel())
-    s, held = ca.MX.sym("s", eq.tree.nv), ca.MX.sym("held", eq.tree.nv)
+    q, s, held, p = eq.symbols("q", "s", "held", "p")
     v = dependent_speeds(eq)(q, held * engine_speeds(eq)(q, s), 1 - held, p)
     G = closure(eq)(q, p)[1]
     fits = ca.norm_2(G @ v) <= SLIP * ca.norm_fro(G) * ca.norm_2(v) if G.numel() else ca.MX(1)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from ..describe.mechanism import Joint, Mechanism
+from ..describe.mechanism import Mechanism
+from ..equations.topology import Tree
 from ..errors import AssemblyError
-from ..joints.types import TYPES
 
 
-def loop_gaps(g: np.ndarray, cuts: Iterable[Joint]) -> dict[str, float]:
+def loop_gaps(g: np.ndarray, tree: Tree) -> dict[str, float]:
     """Largest residual of each cut joint, metres or radians."""
-    result, at = {}, 0
-    for cut in cuts:
-        rows = TYPES[cut.type].rows
-        result[cut.name] = float(np.abs(g[at : at + rows]).max(initial=0.0))
-        at += rows
-    return result
+    return {cut: float(np.abs(g[rows]).max(initial=0.0)) for cut, rows in tree.rows.items()}
 
 
 def open_loop(mechanism: Mechanism, gaps: dict[str, float]) -> AssemblyError:

@@ -47,9 +47,7 @@ def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
     whoever sets states may do so in any order.
     """
     use = use or pieces_by_joint(eq)
-    symbols = {name: ca.MX.sym(name, eq.tree.nv) for name in ("d", "rate", "x", "y")}
-    d, rate, x, y = symbols.values()
-    r, p = ca.MX.sym("r", eq.tree.nq), ca.MX.sym("p", eq.p.numel())
+    r, d, rate, x, y, p = eq.symbols("r", "d", "rate", "x", "y", "p")
     f = ca.MX.sym("free", *use.newton.size_in(2))
 
     def dependent(z: Any) -> Any:
@@ -70,7 +68,7 @@ def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
     q = use.place(r, d1)
     v = use.speeds(q, joined(rate, y), f, p)
     results = [d1, q, v, displacement_rates(eq)(d1, v), use.size(g) < OPEN]
-    names = ["r", *symbols, "free" if f.shape[1] == 1 else "F", "p"]
+    names = ["r", "d", "rate", "x", "y", "free" if f.shape[1] == 1 else "F", "p"]
     found = ["d_new", "q", "v", "rate_new", "closed"]
     return ca.Function("lift", [r, d, rate, x, y, f, p], results, names, found)
 

@@ -13,7 +13,6 @@ import numpy as np
 from scipy.linalg import qr
 
 from ..equations.topology import Tree
-from ..joints.types import TYPES
 from .thresholds import CARRIED, RANK, TINY
 
 SAMPLES = 4
@@ -22,30 +21,18 @@ REACH = 0.02  # radians or metres away from the pose
 
 def rank(G: np.ndarray) -> int:
     """Number of singular values above the tolerance."""
-    return _rank(singular_values(G))
+    return rank_of(np.linalg.svd(G, compute_uv=False))
 
 
-def _rank(values: np.ndarray) -> int:
+def rank_of(values: np.ndarray) -> int:
+    """The same of singular values."""
     return int((values > RANK * max(values.max(initial=0.0), TINY)).sum())
 
 
-def singular_values(G: np.ndarray) -> np.ndarray:
-    return np.linalg.svd(G, compute_uv=False) if G.size else np.zeros(0)
-
-
-def distance(G: np.ndarray, generic: int) -> float:
-    """Smallest singular value that a regular pose would have; ∞ if there are no constraints."""
-    return _distance(singular_values(G), generic)
-
-
-def _distance(values: np.ndarray, generic: int) -> float:
-    return float(values[generic - 1]) if generic else float("inf")
-
-
-def distance_and_rank(G: np.ndarray, generic: int) -> tuple[float, float]:
-    """Both by one decomposition."""
-    values = singular_values(G)
-    return _distance(values, generic), float(_rank(values))
+def distance_and_rank(G: np.ndarray, generic: int) -> tuple[float, int]:
+    """Smallest singular value that a regular pose would have, ∞ without constraints; and the rank here."""
+    values = np.linalg.svd(G, compute_uv=False)
+    return float(values[generic - 1]) if generic else np.inf, rank_of(values)
 
 
 def motions(G: np.ndarray, generic: int) -> tuple[np.ndarray, float]:
@@ -95,14 +82,11 @@ def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
     if not G.size:
         return ()
     U, s, _ = np.linalg.svd(G)
-    null = np.abs(U[:, int((s > RANK * max(s.max(), TINY)).sum()) :]).max(axis=1, initial=0.0)
+    null = np.abs(U[:, rank_of(s) :]).max(axis=1, initial=0.0)
     found: set[str] = set()
-    at = 0
-    for cut in tree.cuts:
-        rows = TYPES[cut.type].rows
-        if null[at : at + rows].max(initial=0.0) > CARRIED:
+    for cut, rows in zip(tree.cuts, tree.rows.values(), strict=True):
+        if null[rows].max(initial=0.0) > CARRIED:
             ends = [tree.holder[body] for body in (cut.parent, cut.child)]
             shared = tree.path(tree.common(*ends))
             found |= {cut.name} | {tree.links[k].joint for e in ends for k in tree.path(e) if k not in shared}
-        at += rows
     return tuple(sorted(found))

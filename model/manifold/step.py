@@ -18,13 +18,12 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.dynamics import mass_matrix
 from ..equations.forces import applied
 from ..equations.kinematics import outward
-from ..equations.loops import cut_loops, jacobian, residual
+from ..equations.loops import cut_loops
 from ..equations.outputs import energies
-from ..equations.solve import accelerations, constrained
-from ..equations.terms import Equations, once, project_position, rates
+from ..equations.solve import accelerations
+from ..equations.terms import Equations, at_rest, metric, once, project_position, rates
 from .redundancy import grows_beside_manifold
 from .thresholds import (
     ENERGY_ERROR,
@@ -42,6 +41,8 @@ NODES = (0.0, 0.5, 0.5, 1.0)
 WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 POSITION_SWEEPS = 2
 
+JUDGED = ("q", "v", "work", "u", "p", "h", "q1", "v1", "work1", "error")  # a single step and what came of it
+
 
 def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS) -> ca.Function:
     """Fourth-order Runge-Kutta on the underlying ODE, then projection onto g = 0 and G v = 0.
@@ -50,9 +51,8 @@ def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS) -> ca.Function:
     so that energy minus work stays constant but for the integration error. With `substeps`
     1 every step is a single one, come what may.
     """
-    q, v, work = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("v", eq.tree.nv), ca.MX.sym("work")
-    u, p, h = ca.MX.sym("u", eq.u.numel()), ca.MX.sym("p", eq.p.numel()), ca.MX.sym("h")
     names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new"]
+    q, v, work, u, p, h = eq.symbols(*names[0])
     once = single(eq)
     if substeps <= 1:
         new = once(q, v, work, u, p, h)[:3]
@@ -66,8 +66,7 @@ def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS) -> ca.Function:
 def single(eq: Equations) -> ca.Function:
     """(q, v, work, u, p, h) → (q, v, work, error): one step; an error above 1 is too large."""
     slope, onto_position, finish = rates(eq), project_position(eq), finished(eq)
-    q, v, work = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("v", eq.tree.nv), ca.MX.sym("work")
-    u, p, h = ca.MX.sym("u", eq.u.numel()), ca.MX.sym("p", eq.p.numel()), ca.MX.sym("h")
+    q, v, work, u, p, h = eq.symbols("q", "v", "work", "u", "p", "h")
     stage = _projected(onto_position, POSITION_SWEEPS if grows_beside_manifold(eq) else 0)
     dq = dv = power = None
     total: list[Any] = [0, 0, 0]
@@ -133,8 +132,7 @@ def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:
     guarded = ca.Function.if_else("guarded", attempt, idle)
     body = ca.Function("body", [x], [guarded(x[0] < 1 - SHORTEST / 2, x)])
 
-    q, v, work, u, p, h = (ca.MX.sym(f"x{k}", size) for k, size in enumerate(sizes[3:]))
-    first = [ca.MX.sym(f"y{k}", size) for k, size in enumerate((eq.tree.nq, eq.tree.nv, 1, 1))]
+    q, v, work, u, p, h, *first = eq.symbols(*JUDGED)
     end = body.fold(substeps)(ca.vertcat(0, 0.5, 0, q, v, work, u, p, h))
     parts = ca.vertsplit(end, borders)
     rest = ca.fmax(1 - parts[0], 0)
@@ -151,8 +149,7 @@ def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:
 
 def _keep(eq: Equations) -> ca.Function:
     """The other branch of `refined`: the single step was good."""
-    sizes = (eq.tree.nq, eq.tree.nv, 1, eq.u.numel(), eq.p.numel(), 1, eq.tree.nq, eq.tree.nv, 1, 1)
-    symbols = [ca.MX.sym(f"x{k}", size) for k, size in enumerate(sizes)]
+    symbols = eq.symbols(*JUDGED)
     return ca.Function("keep", symbols, symbols[6:9])
 
 
@@ -163,16 +160,12 @@ def finished(eq: Equations) -> ca.Function:
     The projection is the nearest in the mass metric. With S λ = G v it takes away the kinetic
     energy ½ λᵀG v; `gap` is the largest |g| at q, lengths measured by the size of the mechanism.
     """
-    motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
-    loops = cut_loops(eq.model, motion)
-    G = jacobian(eq.model, loops, motion.X)
-    miss = G @ eq.v
-    system = constrained(mass_matrix(eq.model, motion.f), G, eq.scales.groups)
-    delta, lam = accelerations(system, ca.SX.zeros(eq.tree.nv, 1), -miss)
+    at = at_rest(eq)
+    miss = at.G @ eq.v
+    delta, lam = accelerations(metric(eq), ca.SX.zeros(eq.tree.nv, 1), -miss)
     v = eq.v + delta
     loss = 0.5 * ca.dot(lam, miss)
-    g = residual(eq.model, loops)
-    gap = ca.mmax(ca.fabs(g / eq.scales.rows)) if g.numel() else ca.SX(0)
+    gap = ca.mmax(ca.fabs(at.g / eq.scales.rows)) if at.g.numel() else ca.SX(0)
     kinetic, potential = _energies(eq, v)
     return ca.Function("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
 

@@ -49,8 +49,8 @@ class _Kernels:
     """The traced pieces of which the derivatives are composed."""
 
     def __init__(self, eq: Equations, outputs: ca.Function):
-        nq, nv, nu, np_ = eq.tree.nq, eq.tree.nv, eq.u.numel(), eq.p.numel()
-        d, free = ca.SX.sym("d", nv), free_joints(eq)
+        nv, free = eq.tree.nv, free_joints(eq)
+        d = ca.SX.sym("d", nv)
         G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
         c, b = ca.SX.sym("c", G.shape[0]), ca.SX.sym("b", nv)
         along = along_displacement(eq, G, d)
@@ -67,10 +67,7 @@ class _Kernels:
         arguments = [eq.q, eq.v, eq.u, eq.p]
         results = [dynamics(eq)(*arguments)[0], outputs(*arguments)]
         self.all = ca.Function("all", arguments, results, {"cse": True})
-        self.point = [
-            ca.MX.sym(name, size)
-            for name, size in (("r", nq), ("d", nv), ("v", nv), ("free", nv), ("u", nu), ("p", np_))
-        ]
+        self.point = eq.symbols("r", "d", "v", "free", "u", "p")
         self.q = self.place(self.point[0], self.point[1])
 
 
@@ -111,17 +108,13 @@ def adjoint(eq: Equations, outputs: ca.Function) -> ca.Function:
 
 
 def _forward(f: ca.Function, at: tuple[Any, ...], seeds: tuple[Any, ...]) -> list[Any]:
-    return _parts(f.forward(1)(*at, *_values(f, at), *seeds))
+    return list(f.forward(1).call([*at, *_values(f), *seeds]))
 
 
 def _reverse(f: ca.Function, at: tuple[Any, ...], seeds: tuple[Any, ...]) -> list[Any]:
-    return _parts(f.reverse(1)(*at, *_values(f, at), *seeds))
+    return list(f.reverse(1).call([*at, *_values(f), *seeds]))
 
 
-def _values(f: ca.Function, at: tuple[Any, ...]) -> list[Any]:
+def _values(f: ca.Function) -> list[Any]:
     """Placeholders for the results at the point, which derivatives of straight-line code never read."""
     return [ca.MX(*f.size_out(k)) for k in range(f.n_out())]
-
-
-def _parts(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, list | tuple) else [result]

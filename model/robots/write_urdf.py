@@ -91,7 +91,7 @@ def _tree_joint(robot: xml.Element, mechanism: Mechanism, joint: Joint, reverse:
 
 
 def _rod(robot: xml.Element, joint: Joint, thick: float) -> None:
-    """A stick along x that turns about z, then y, at its point on the parent (`rod_angles.py`)."""
+    """A stick along x that turns about z, then y, at its point on the parent (`single_joints.py`)."""
     at, place, length = joint.parent, Frame(joint.on_parent.position), float(joint.length)
     for part in chain(joint):
         link = f"{part.name}_link"

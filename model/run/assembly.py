@@ -30,7 +30,7 @@ def assembled(
 ) -> tuple[np.ndarray, int, dict[str, float]]:
     """A closed pose near q, the steps it took, the residual of each loop; an error if there is none."""
     found = engine.assembly(q, p, free)
-    gaps = loop_gaps(found.g, engine.tree.cuts)
+    gaps = loop_gaps(found.g, engine.tree)
     if not found.closed:
         raise open_loop(engine.mechanism, gaps)
     return found.q, found.steps, gaps

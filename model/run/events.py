@@ -65,7 +65,7 @@ class Watch:
         for event, f, a, b in zip(self.events, self.functions, self.before, after, strict=True):
             rises, falls = a < 0 <= b, a > 0 >= b
             if (rises and event.direction >= 0) or (falls and event.direction <= 0):
-                crossed.append((self._locate(f, begin, end, a, b, go), event))
+                crossed.append((self._locate(f, {begin: a, end: b}, go), event))
         self.before = after
         for t, event in sorted(crossed, key=lambda pair: pair[0]):
             self.found.append((event.name, t))
@@ -77,20 +77,14 @@ class Watch:
         return None
 
     def _locate(
-        self,
-        function: Callable[[Any], float],
-        begin: float,
-        end: float,
-        a: float,
-        b: float,
-        go: Callable[[float], None],
+        self, function: Callable[[Any], float], known: dict[float, float], go: Callable[[float], None]
     ) -> float:
+        """Where a function crosses zero between the two times at which it is known."""
+        begin, end = known
+
         def at(t: float) -> float:
-            if t <= begin:
-                return a
-            if t >= end:
-                return b
-            go(t)
-            return float(function(self.simulation))
+            if t not in known:
+                go(t)
+            return known[t] if t in known else float(function(self.simulation))
 
         return float(brentq(at, begin, end, xtol=1e-14 + 1e-12 * (end - begin), rtol=1e-14))

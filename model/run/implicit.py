@@ -48,8 +48,8 @@ B = (2.0, 0.0, 1.0, 1.0)
 def implicit(eq: Equations) -> ca.Function:
     """(q, v, work, u, p, h) → (q, v, work): one step."""
     nv = eq.tree.nv
-    q, v, work = ca.MX.sym("q", eq.tree.nq), ca.MX.sym("v", nv), ca.MX.sym("work")
-    u, p, h = ca.MX.sym("u", eq.u.numel()), ca.MX.sym("p", eq.p.numel()), ca.MX.sym("h")
+    names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new"]
+    q, v, work, u, p, h = eq.symbols(*names[0])
     slope, place, turned = rates(eq), retraction(eq), displacement_rates(eq)
     g = h * GAMMA
     inverse, right, mu, power = _system(eq)(q, v, u, p, g)
@@ -75,7 +75,6 @@ def implicit(eq: Equations) -> ca.Function:
     for _ in range(POSITION_SWEEPS):
         q1 = project_position(eq)(q1, p)
     v1 = project_velocity(eq)(q1, v1, p)
-    names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new"]
     return ca.Function("implicit", [q, v, work, u, p, h], [q1, v1, work1], *names)
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.integrate import DOP853
 
 from ..errors import SimulationError
 from ..manifold.thresholds import LEAST_TOLERANCE, SAME_TIME
-from ..state import LiveState, State
+from ..state import LiveState
 from ..variables import Variable, Variables
 from .events import Event, Watch
 from .trajectory import Trajectory
 
-Progress = Callable[[float], None] | None
+Slope = Callable[[float, np.ndarray], np.ndarray]
 
 
 class Recorded(Protocol):
@@ -53,50 +54,18 @@ def recorded(table: Variables, names: Iterable[str] | None) -> tuple[Variable, .
     return table.outputs.columns([*joints, *table.own, "energy", "loop.residual"] if names is None else names)
 
 
-def fixed_step(
-    simulation: LiveState,
-    duration: float,
-    h: float,
-    columns: Iterable[Variable],
-    progress: Progress,
-    events: Iterable[Event] = (),
-) -> Trajectory:
-    """Steps of length h; a shorter last one if the duration is no multiple of it."""
+def steps(begin: float, duration: float, h: float) -> list[tuple[float, float]]:
+    """Length and end of each step of h; a shorter last one if the duration is no multiple of it."""
     if not h > 0:
         raise SimulationError(f"a step must be positive, not {h}")
-    recorder, watch = Recorder(simulation, columns), Watch(simulation, events)
-    recorder.add()
-    begin = simulation.time
     whole = int(duration / h + SAME_TIME)
     plan = [(h, begin + (n + 1) * h) for n in range(whole)]  # no drift of time by summing
     rest = duration - whole * h
-    if rest > SAME_TIME * h:
+    if plan and rest <= SAME_TIME * h:
+        plan[-1] = (h, begin + duration)
+    elif duration:
         plan.append((rest, begin + duration))
-    for length, end in plan:
-        saved = simulation.state if watch.events else None
-        simulation.step(length, end)
-        if saved is not None and watch.look(saved.time, end, _again(simulation, saved, end)) is not None:
-            recorder.add()
-            return recorder.trajectory(watch)
-        recorder.add()
-        if progress:
-            progress((end - begin) / duration)
-    return recorder.trajectory(watch)
-
-
-def _again(simulation: LiveState, saved: State, end: float) -> Callable[[float], None]:
-    """Puts a simulation at a time between two steps, by stepping there from the earlier one."""
-    later = simulation.state
-
-    def go(t: float) -> None:
-        if t >= end:
-            simulation.put(later)
-            return
-        simulation.put(saved)
-        if t > saved.time:
-            simulation.step(t - saved.time, t)
-
-    return go
+    return plan
 
 
 class Solver(Protocol):
@@ -108,44 +77,76 @@ class Solver(Protocol):
     def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]: ...
 
 
-class Projected:
-    """Dormand-Prince 8(5,3) on x = (q, v, work), brought back onto the constraints after every step.
+class FixedSteps:
+    """The simulation's own steps; if `watched`, one can look back into the last by stepping again."""
+
+    def __init__(self, simulation: LiveState, duration: float, h: float, watched: bool):
+        self.simulation, self.time, self.watched = simulation, simulation.time, watched
+        self._plan = iter(steps(simulation.time, duration, h))
+
+    def advance(self) -> None:
+        length, self.time = next(self._plan)
+        if self.watched:
+            self._before = self.simulation.state
+        self.simulation.step(length, self.time)
+        if self.watched:
+            self._after = self.simulation.state
+
+    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]:
+        s = self.simulation
+        s.put(self._after if t >= self.time else self._before)
+        if s.time < t < self.time:
+            s.step(t - s.time, t)
+        return s.q, s.v, s.work
+
+
+class DormandPrince:
+    """Dormand-Prince 8(5,3) on ẋ = slope(t, x); `between(t)` is x within the last step."""
+
+    def __init__(self, end: float, tolerance: float):
+        self.end, self.tolerance = end, tolerance
+
+    def begin(self, slope: Slope, time: float, x: np.ndarray, **options: float) -> None:
+        options |= {"rtol": max(self.tolerance, LEAST_TOLERANCE), "atol": self.tolerance}
+        self.time, self.solver = time, DOP853(slope, time, x, self.end, **options)
+
+    def advance(self) -> None:
+        message = self.solver.step()
+        self.time = self.solver.t
+        if self.solver.status == "failed":
+            raise SimulationError(
+                f"the integrator failed at {self.time:.6g} s: {message}; loosen the tolerance"
+            )
+        self.between = self.solver.dense_output()
+
+
+class Projected(DormandPrince):
+    """Variable steps on x = (q, v, work), brought back onto the constraints after every one.
 
     `slope(t, x)` is ẋ, `project(x)` the x to go on from, nq the number of coordinates q.
     """
 
     def __init__(
         self,
-        slope: Callable[[float, np.ndarray], np.ndarray],
+        slope: Slope,
         project: Callable[[np.ndarray], np.ndarray],
         nq: int,
         start: tuple[float, np.ndarray],
         end: float,
         tolerance: float,
     ):
+        super().__init__(end, tolerance)
         self.slope, self.project, self.nq = slope, project, nq
-        self.time, x = start
-        self.solver: Any = DOP853(
-            slope, self.time, x, end, rtol=max(tolerance, LEAST_TOLERANCE), atol=tolerance
-        )
+        self.begin(slope, *start)
 
     def advance(self) -> None:
-        take_step(self.solver)
-        self.between = self.solver.dense_output()
+        super().advance()
         self.solver.y = self.project(self.solver.y)
-        self.solver.f = self.slope(self.solver.t, self.solver.y)
-        self.time = self.solver.t
+        self.solver.f = self.slope(self.time, self.solver.y)
 
     def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]:
         x = self.solver.y if t >= self.time else self.project(self.between(t))
         return x[: self.nq], x[self.nq : -1], float(x[-1])
-
-
-def take_step(solver: Any) -> None:
-    """One step of a solver of SciPy's, or a sentence on why there is none."""
-    message = solver.step()
-    if solver.status == "failed":
-        raise SimulationError(f"the integrator failed at {solver.t:.6g} s: {message}; loosen the tolerance")
 
 
 def underlying(simulation: LiveState, end: float, tolerance: float) -> Projected:
@@ -164,29 +165,26 @@ def underlying(simulation: LiveState, end: float, tolerance: float) -> Projected
     return Projected(slope, project, nq, start, end, tolerance)
 
 
-def variable_step(
+def run_recorded(
     simulation: Recorded,
     solver: Solver,
     duration: float,
     sample: float,
     columns: Iterable[Variable],
-    progress: Progress,
+    progress: Callable[[float], None] | None,
     events: Iterable[Event] = (),
 ) -> Trajectory:
-    """Steps as long as the tolerance lets them be, recorded every `sample` by dense output."""
-    if not sample > 0:
-        raise SimulationError(f"a sampling interval must be positive, not {sample}")
+    """The simulation moved on by a solver and recorded every `sample` seconds, unless an event stops it."""
     recorder, watch = Recorder(simulation, columns), Watch(simulation, events)
     recorder.add()
-    begin, end = simulation.time, simulation.time + duration
+    begin, end, stop = simulation.time, simulation.time + duration, None
 
     def go(t: float) -> None:
-        simulation.go(t, *solver.at(t))
+        if t != simulation.time:
+            simulation.go(t, *solver.at(t))
 
-    times = begin + sample * np.arange(1, int(duration / sample + SAME_TIME) + 1)
-    due = list(times if len(times) and abs(times[-1] - end) < SAME_TIME * sample else [*times, end])
-    stop = None
-    while stop is None and solver.time < end:
+    due = deque(time for _, time in steps(begin, duration, sample))
+    while solver.time < end and stop is None:
         before = solver.time
         solver.advance()
         if watch.events:
@@ -194,12 +192,11 @@ def variable_step(
             stop = watch.look(before, solver.time, go)
         until = solver.time if stop is None else stop
         while due and due[0] <= until + SAME_TIME * sample:
-            go(min(due.pop(0), solver.time))
+            go(min(due.popleft(), solver.time))
             recorder.add()
         if progress:
             progress((solver.time - begin) / duration)
-    if duration:
-        go(end if stop is None else stop)
-    if stop is not None:
+    go(end if stop is None else stop)
+    if recorder.time[-1] != simulation.time:
         recorder.add()
     return recorder.trajectory(watch)

@@ -8,16 +8,11 @@ drifts and nothing needs to be stabilized. Lift, chart and margin are the traced
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from scipy.integrate import DOP853
 
 from ..errors import SimulationError
-from ..linear.linearize import linear_kernel
-from ..manifold.thresholds import LEAST_TOLERANCE
 from ..state import LiveState
-from .integrate import take_step
+from .integrate import DormandPrince
 
 
 class ChartLost(SimulationError):
@@ -77,36 +72,25 @@ class LocalForm:
         _, dv, power = self.engine.kernel("rates")(q, v, s.u, s.p)
         return np.concatenate([self.R @ self.rate, self.R @ dv]), float(power[0])
 
-    def jacobian(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """∂f/∂y at the reference pose, exact: Â of paper 004, 4.2."""
-        return linear_kernel(self.engine, self.R)(q, v, self.simulation.u, self.simulation.p)[0]
-
     def room(self, q: np.ndarray) -> float:
         """How far the chart is from being left, at the pose lifted last; negative beyond."""
         return self.engine.margin(q, self.d, self.free, self.simulation.p)
 
 
-class LocalSolver:
-    """Dormand-Prince 8(5,3) on ẏ = f(y); charts change on the way, the step they had goes on.
-
-    `at(t)` looks back into the last step, each sample placed on the manifold exactly.
-    """
+class LocalSolver(DormandPrince):
+    """Variable steps on ẏ = f(y); charts change on the way, the step they had goes on."""
 
     form: type[LocalForm] = LocalForm
 
     def __init__(self, simulation: LiveState, end: float, tolerance: float):
-        self.simulation, self.end, self.tolerance = simulation, end, tolerance
+        super().__init__(end, tolerance)
+        self.simulation, self.time = simulation, simulation.time
         self.changes = 0  # of chart
-        self.time = simulation.time
-        self._begin(simulation.q.copy(), simulation.v.copy(), simulation.work, None)
+        self._in_new_chart(simulation.q.copy(), simulation.v.copy(), simulation.work)
 
-    def _begin(self, q: np.ndarray, v: np.ndarray, work: float, first: float | None) -> None:
+    def _in_new_chart(self, q: np.ndarray, v: np.ndarray, work: float, **options: float) -> None:
         self.chart = self.form(self.simulation, q)
-        y = np.concatenate([self.chart.to_local(q, v), [work]])
-        options = {"rtol": max(self.tolerance, LEAST_TOLERANCE), "atol": self.tolerance}
-        if first is not None:
-            options["first_step"] = min(first, self.end - self.time)
-        self.solver: Any = DOP853(self._slope, self.time, y, self.end, **options)
+        self.begin(self._slope, self.time, np.concatenate([self.chart.to_local(q, v), [work]]), **options)
 
     def _slope(self, _: float, y: np.ndarray) -> np.ndarray:
         try:
@@ -117,17 +101,17 @@ class LocalSolver:
 
     def advance(self) -> None:
         """One accepted step; then a new chart, if it is time for one."""
-        take_step(self.solver)
-        self.time = self.solver.t
-        self.between, self.old = self.solver.dense_output(), self.chart
+        super().advance()
+        self.old = self.chart
         q, v = self.chart.to_full(self.solver.y[:-1])
         self.chart.accept()
         if self.solver.status == "running" and not self.chart.room(q) >= 0:
             self.changes += 1
-            self._begin(q, v, float(self.solver.y[-1]), self.solver.step_size)
+            first = min(self.solver.step_size, self.end - self.time)
+            self._in_new_chart(q, v, float(self.solver.y[-1]), first_step=first)
 
     def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]:
-        """q, v and work at a time within the last step."""
+        """Each sample is placed on the manifold exactly."""
         y = self.between(t)
         q, v = self.old.to_full(y[:-1])
         return q, v, float(y[-1])

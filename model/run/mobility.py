@@ -7,7 +7,7 @@ from typing import Any
 
 from ..engine import Engine
 from ..equations.loops import row_names
-from ..manifold.rank import distance, rank, redundant_rows, undetermined
+from ..manifold.rank import distance_and_rank, redundant_rows, undetermined
 from ..state import State
 
 
@@ -38,6 +38,7 @@ def report(engine: Engine, state: State) -> Report:
     mechanism, tree = engine.mechanism, engine.tree
     generic, pose = engine.generic_rank(state.q, state.p)
     G = engine.unitless_jacobian(state.q, state.p)
+    distance, here = distance_and_rank(G, generic)
     names = row_names(engine.equations.model)
     return Report(
         tuple(b.name for b in mechanism.bodies),
@@ -48,9 +49,9 @@ def report(engine: Engine, state: State) -> Report:
         len(names),
         tree.nv - len(names),
         generic,
-        rank(G),
+        here,
         tree.nv - generic,
         redundant_rows(engine.unitless_jacobian(pose, state.p), generic, names),
-        distance(G, generic),
+        distance,
         undetermined(G, tree),
     )
