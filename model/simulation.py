@@ -15,12 +15,13 @@ from .equations.topology import start_coordinates
 from .errors import SimulationError
 from .linear.linearize import LinearModel, linearize
 from .manifold import step
-from .run import assembly, inverse, mobility, poses
+from .run import assembly, inverse, poses
 from .run.assembly import AssemblyReport
 from .run.events import Event
 from .run.implicit import implicit
 from .run.integrate import FixedSteps, recorded, run_recorded, underlying
 from .run.local_form import LocalSolver
+from .run.mobility import Mobility, mobility
 from .run.trajectory import Trajectory
 from .state import LiveState, State, Traced
 from .variables import Variables
@@ -146,9 +147,9 @@ class Simulation(LiveState):
         """Smallest singular value of G that a regular pose has; ∞ without loops."""
         return self.engine.singularity(self.q, self.p)[0]
 
-    def topology(self) -> mobility.Report:
+    def topology(self) -> Mobility:
         """Tree, cuts, rank, mobility and redundant constraints at the present pose."""
-        return mobility.report(self.engine, self.state)
+        return mobility(self.engine, self.state)
 
     def body_poses(self) -> poses.Places:
         """Rotation matrix and origin of every body's frame in the world."""

@@ -13,7 +13,7 @@ PERIODS = 50  # intervals longer than this many periods share the last bin
 
 
 @dataclass(frozen=True)
-class Report:
+class Spread:
     """Intervals in seconds; all zero if nothing happened."""
 
     count: int
@@ -50,14 +50,14 @@ class Jitter:
         if interval > self.deadline:
             self._missed += 1
 
-    def report(self) -> Report:
+    def report(self) -> Spread:
         """The numbers so far."""
         if not self._count:
-            return Report(0, 0.0, 0.0, 0.0, 0)
+            return Spread(0, 0.0, 0.0, 0.0, 0)
         seen, p99 = 0, self._longest
         for k, count in enumerate(self._bins[:-1]):
             seen += count
             if seen >= 0.99 * self._count:
                 p99 = min((k + 1) * self.period / PARTS, self._longest)
                 break
-        return Report(self._count, self._sum / self._count, p99, self._longest, self._missed)
+        return Spread(self._count, self._sum / self._count, p99, self._longest, self._missed)

@@ -40,7 +40,7 @@ def test_matrices_of_every_chart(seed: int, kind: str) -> None:
     q, v = form.to_full(y)
     _, G, _, gamma, _ = s.kernel("coefficients")(q, v, s.u, s.p)
     rate = method.kernel(traced.jacobian_rate)(q, v, s.p)
-    K = thesis_charts.basis(form.chart, G)
+    K = thesis_charts.motions(form.chart, G)
     size = max(1.0, np.abs(G).max(), np.abs(gamma).max(initial=0.0))
     assert np.abs(method.closure(q)[0]).max() < 1e-11
     assert np.abs(G @ K).max() < 1e-10 * size
@@ -91,7 +91,7 @@ def test_parallel_robot_has_a_constant_basis() -> None:
         s.run(0.2, 1e-3)
         G = s.closure()[1]
         found.append(
-            thesis_charts.basis(thesis_charts.choose("chosen", s.q, G, method.rank, method.chosen), G)
+            thesis_charts.motions(thesis_charts.choose("chosen", s.q, G, method.rank, method.chosen), G)
         )
     assert np.ptp(found, axis=0).max() < 1e-12
     assert set(np.round(found[0].ravel(), 9)) == {-1.0, 0.0, 1.0}

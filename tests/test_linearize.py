@@ -17,7 +17,7 @@ from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, Simulation
 from cutjoint.model.cli.linearize import take_pose
 from cutjoint.model.cli.main import main
 from cutjoint.model.linear.discrete import discretize
-from cutjoint.model.linear.linearize import parameter_model, underlying
+from cutjoint.model.linear.linearize import parameter_model, underlying_model
 from cutjoint.model.run.equilibrium import hold, settle
 from mechanisms import SINGULAR, five_bar
 
@@ -62,7 +62,7 @@ def test_eigenvalues_do_not_depend_on_the_chart(name):
     scale = 1 + np.abs(spectra[0]).max()
     for other in spectra[1:]:
         assert spectrum_distance(spectra[0], other) < 1e-9 * scale
-    A, P = underlying(simulation.engine, simulation.state)
+    A, P = underlying_model(simulation.engine, simulation.state)
     nv = simulation.tree.nv
     np.testing.assert_allclose(P @ P, P, atol=1e-9)
     assert np.linalg.matrix_rank(P, tol=1e-8) == 2 * mobility

@@ -10,7 +10,7 @@ SOFTNESS = 1e-10  # relative weight of the proximal term, as in the engine's `so
 SWEEPS = 3
 
 
-def multipliers(M: Array, Cq: Array, f: Array, ddq: Array) -> Array:
+def cartesian_multipliers(M: Array, Cq: Array, f: Array, ddq: Array) -> Array:
     """λ of C_qᵀλ = f − M q̈ with the least norm."""
     lam: Array = np.linalg.lstsq(Cq.T, f - M @ ddq, rcond=1e-9)[0]
     return lam

@@ -16,7 +16,7 @@ from ..loading import load
 from ..run.integrate import Projected, run_recorded
 from ..run.trajectory import Trajectory
 from ..simulation import Simulation
-from .augmented import augmented, multipliers
+from .augmented import augmented, cartesian_multipliers
 from .drives import Laws
 from .laws import Law
 from .lock import Lock
@@ -242,13 +242,13 @@ class CartesianSimulation:
         """q̈ that the laws ask for, and the λ they take."""
         M, f, _, Cq, _, Qc = self._terms(self.time, self.q, self.dq)
         ddq = np.linalg.lstsq(Cq, Qc, rcond=1e-9)[0]
-        return ddq, multipliers(M, Cq, f, ddq)
+        return ddq, cartesian_multipliers(M, Cq, f, ddq)
 
     def _solved(self) -> tuple[Array, Array]:
         """q̈ of (27), and λ; of redundant rows the λ of least norm to the last digit, since it is shown."""
         ddq, _ = self.accelerations(self.time, self.q, self.dq)
         M, f, _, Cq, _, _ = self._terms(self.time, self.q, self.dq)
-        return ddq, multipliers(M, Cq, f, ddq)
+        return ddq, cartesian_multipliers(M, Cq, f, ddq)
 
     def _unit(self, x: Array) -> Array:
         """Euler parameters at length one, their rates tangent."""

@@ -26,9 +26,9 @@ class Aim(NamedTuple):
 
 def aim(x: Any, y: Any, z: Any, near: Sequence[Any]) -> Aim:
     """Rz(yaw) Ry(pitch) x̂ = (x, y, z): yaw first, then pitch in its plane, so no digits are lost at 90°."""
-    yaw = choose(ca.hypot(x, y) < GIMBAL, near[0], nearest(ca.atan2(y, x), near[0], pi))
+    yaw = choose(ca.hypot(x, y) < GIMBAL, near[0], nearest_angle(ca.atan2(y, x), near[0], pi))
     c, s = ca.cos(yaw), ca.sin(yaw)
-    return Aim(yaw, nearest(ca.atan2(-z, c * x + s * y), near[1], 2 * pi), c, s)
+    return Aim(yaw, nearest_angle(ca.atan2(-z, c * x + s * y), near[1], 2 * pi), c, s)
 
 
 def yaw_rate(across: Any, flat: Any) -> Any:
@@ -44,7 +44,7 @@ def yaw_pitch_roll(e: Sequence[Any], near: Sequence[Any] = (0.0, 0.0, 0.0)) -> t
     r01, r11 = 2 * (x * y - w * z), w * w - x * x + y * y - z * z
     r02, r12 = 2 * (x * z + w * y), 2 * (y * z - w * x)
     roll = ca.atan2(s * r02 - c * r12, c * r11 - s * r01)
-    return a, b, nearest(roll, near[2], 2 * pi)
+    return a, b, nearest_angle(roll, near[2], 2 * pi)
 
 
 def angle_rates(angles: Sequence[Any], omega: Sequence[Any]) -> tuple[Any, Any, Any]:
@@ -55,7 +55,7 @@ def angle_rates(angles: Sequence[Any], omega: Sequence[Any]) -> tuple[Any, Any, 
     return yaw, wy * ca.cos(c) - wz * ca.sin(c), wx + ca.sin(b) * yaw
 
 
-def nearest(angle: Any, to: Any, period: float) -> Any:
+def nearest_angle(angle: Any, to: Any, period: float) -> Any:
     """Of all angles that are a number of periods apart, the one nearest to another."""
     return angle + period * ca.floor((to - angle) / period + 0.5)
 

@@ -43,8 +43,8 @@ class Slopes(NamedTuple):
     u: Any
 
 
-class Chain(NamedTuple):
-    """Body-fixed Jacobian of a frame over the base of its chain, and its derivatives (A.3.2, 4.4.1).
+class PathJacobians(NamedTuple):
+    """Body-fixed Jacobian of a frame over the base of its path_jacobians, and its derivatives (A.3.2, 4.4.1).
 
     Matrices are 6 × nv; `partial[j]` is ∂_j J.
     """
@@ -94,11 +94,11 @@ def _position_twists(model: Model, motion: Motion, v: Any, dv: Any) -> tuple[lis
         slope, rate = _carried(model, motion.f[i], V, dV, link.parent, Sv)
         Vi, dVi = motion.V[i], motion.dV[i]
         if S.shape[1] == 1:
-            slope[:, link.v], rate[:, link.v] = bracket(Vi) @ S, bracket(dVi) @ S
+            slope[:, link.v], rate[:, link.v] = twist_bracket(Vi) @ S, twist_bracket(dVi) @ S
         elif link.move:
-            slope[:, link.v] = bracket(Vi - Sv) @ S
-            from_parent = dVi - _joint_twist(model, i, dv) + bracket(Sv) @ Vi
-            rate[:, link.v] = bracket(from_parent) @ S - bracket(Sv) @ slope[:, link.v]
+            slope[:, link.v] = twist_bracket(Vi - Sv) @ S
+            from_parent = dVi - _joint_twist(model, i, dv) + twist_bracket(Sv) @ Vi
+            rate[:, link.v] = twist_bracket(from_parent) @ S - twist_bracket(Sv) @ slope[:, link.v]
         V.append(slope)
         dV.append(rate)
     return V, dV
@@ -115,7 +115,7 @@ def _speed_twists(model: Model, motion: Motion, v: Any) -> tuple[list[Any], list
         S, Sv = model.subspaces[i], _joint_twist(model, i, v)
         slope, rate = _carried(model, motion.f[i], V, dV, link.parent, Sv)
         if link.move:
-            slope[:, link.v], rate[:, link.v] = S, bracket(motion.V[i] - Sv) @ S
+            slope[:, link.v], rate[:, link.v] = S, twist_bracket(motion.V[i] - Sv) @ S
         V.append(slope)
         dV.append(rate)
     return V, dV
@@ -127,8 +127,8 @@ def _carried(
     """∂V_i = Ad_{f⁻¹} ∂V_P and ∂V̇_i = Ad_{f⁻¹} ∂V̇_P − ad_{Sv} ∂V_i for the joints further in."""
     if parent < 0:
         return ca.SX(6, model.tree.nv), ca.SX(6, model.tree.nv)
-    slope = to_child(f, V[parent])
-    return slope, to_child(f, dV[parent]) - bracket(Sv) @ slope
+    slope = columns_to_child(f, V[parent])
+    return slope, columns_to_child(f, dV[parent]) - twist_bracket(Sv) @ slope
 
 
 def _link_wrenches(model: Model, motion: Motion, V: Sequence[Any], dV: Sequence[Any]) -> list[Any]:
@@ -139,7 +139,7 @@ def _link_wrenches(model: Model, motion: Motion, V: Sequence[Any], dV: Sequence[
             result.append(ca.SX(6, model.tree.nv))
             continue
         I = _six(inertia)  # noqa: E741
-        dual = bracket(motion.V[i]).T
+        dual = twist_bracket(motion.V[i]).T
         result.append(I @ dV[i] - (wrench(times(inertia, motion.V[i])) + dual @ I) @ V[i])
     return result
 
@@ -154,11 +154,13 @@ def _inward(model: Model, f: Sequence[Pose], dF: list[Any], F: Sequence[Any] | N
         if link.parent >= 0:
             if F is not None and link.move:
                 slope[:, link.v] -= wrench(F[i]) @ S
-            dF[link.parent] = dF[link.parent] + to_parent(f[i], slope)
+            dF[link.parent] = dF[link.parent] + columns_to_parent(f[i], slope)
     return ca.sparsify(tau)
 
 
-def chain(model: Model, f: Sequence[Pose], path: Sequence[int], local: Pose, v: Any, dv: Any = None) -> Chain:
+def path_jacobians(
+    model: Model, f: Sequence[Pose], path: Sequence[int], local: Pose, v: Any, dv: Any = None
+) -> PathJacobians:
     """Jacobian of a frame `local` in the last link of a path, over the frame the path starts from.
 
     With C = Ad_{f⁻¹} J_P: J = C + [0 … S_i … 0], ∂_j J = −ad_{S_j} C at joint j and Ad_{f⁻¹} ∂_j J_P
@@ -172,35 +174,35 @@ def chain(model: Model, f: Sequence[Pose], path: Sequence[int], local: Pose, v: 
     for i in path:
         link, S, Sv = model.tree.links[i], model.subspaces[i], _joint_twist(model, i, v)
         X = compose(X, f[i])
-        C, dC, ddC = (to_child(f[i], columns) for columns in (J, dJ, ddJ))
-        partial = {j: to_child(f[i], columns) for j, columns in partial.items()}
-        dJ = dC - bracket(Sv) @ C
-        ddJ = ddC - bracket(Sv) @ (dC + dJ)
+        C, dC, ddC = (columns_to_child(f[i], columns) for columns in (J, dJ, ddJ))
+        partial = {j: columns_to_child(f[i], columns) for j, columns in partial.items()}
+        dJ = dC - twist_bracket(Sv) @ C
+        ddJ = ddC - twist_bracket(Sv) @ (dC + dJ)
         if dv is not None:
-            ddJ = ddJ - bracket(_joint_twist(model, i, dv)) @ C
+            ddJ = ddJ - twist_bracket(_joint_twist(model, i, dv)) @ C
         for k in range(S.shape[1]):
-            partial[link.v.start + k] = -(bracket(ca.densify(S[:, k])) @ C)
+            partial[link.v.start + k] = -(twist_bracket(ca.densify(S[:, k])) @ C)
         J = C
         if link.move:
             J[:, link.v] = S
-    J, dJ, ddJ = (to_child(local, columns) for columns in (J, dJ, ddJ))
-    along = {j: to_child(local, columns) for j, columns in partial.items()}
-    return Chain(compose(X, local), J, dJ, ddJ, along)
+    J, dJ, ddJ = (columns_to_child(local, columns) for columns in (J, dJ, ddJ))
+    along = {j: columns_to_child(local, columns) for j, columns in partial.items()}
+    return PathJacobians(compose(X, local), J, dJ, ddJ, along)
 
 
-def to_child(f: Pose, V: Any) -> Any:
+def columns_to_child(f: Pose, V: Any) -> Any:
     """Ad_{f⁻¹} of many twists: columns of the parent frame seen from the child frame."""
     w, v = V[:3, :], V[3:, :]
     return ca.sparsify(ca.vertcat(f.R.T @ w, f.R.T @ (v - _skew(f.p) @ w)))
 
 
-def to_parent(f: Pose, F: Any) -> Any:
+def columns_to_parent(f: Pose, F: Any) -> Any:
     """Ad*_{f⁻¹} of many wrenches: columns of the child frame seen from the parent frame."""
     n = f.R @ F[3:, :]
     return ca.sparsify(ca.vertcat(f.R @ F[:3, :] + _skew(f.p) @ n, n))
 
 
-def bracket(V: Any) -> Any:
+def twist_bracket(V: Any) -> Any:
     """ad_V, 6 × 6; its transpose is ad*_V, and ad_V S = −ad_S V."""
     w, v = _skew(V[:3]), _skew(V[3:])
     return ca.sparsify(ca.vertcat(ca.horzcat(w, ca.SX(3, 3)), ca.horzcat(v, w)))

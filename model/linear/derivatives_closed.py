@@ -53,7 +53,7 @@ from ..equations.terms import Equations
 from ..joints.rigid_motion import Pose
 from ..joints.rows import Ends
 from ..joints.types import TYPES
-from .derivatives import Slopes, chain, newton_euler_slopes
+from .derivatives import Slopes, newton_euler_slopes, path_jacobians
 from .exact import _arguments, bracket
 
 
@@ -71,7 +71,7 @@ class Rows(NamedTuple):
     poses: tuple[Any, ...]
 
 
-class Chart(NamedTuple):
+class Elimination(NamedTuple):
     """R and G with what inverts them together; where R picks speeds only the others are solved for."""
 
     R: Any
@@ -102,7 +102,7 @@ class Basis(NamedTuple):
     """K, K̇, K̈ with the loop rows they come from."""
 
     rows: list[Rows]
-    chart: Chart
+    chart: Elimination
     dG: Any
     ddG: Any
     K: Any
@@ -122,7 +122,8 @@ def _rows(model: Model, f: list[Pose], joint: Any, v: Any, dv: Any) -> Rows:
     ]
     shared = tree.path(tree.common(ends[0][0], ends[1][0]))
     chains = [
-        chain(model, f, [k for k in tree.path(link) if k not in shared], local, v, dv) for link, local in ends
+        path_jacobians(model, f, [k for k in tree.path(link) if k not in shared], local, v, dv)
+        for link, local in ends
     ]
     J, dJ, ddJ = (ca.vertcat(*pair) for pair in zip(*((c.J, c.dJ, c.ddJ) for c in chains), strict=True))
     empty = ca.SX(6, tree.nv)
@@ -204,21 +205,21 @@ def basis(model: Model, f: list[Pose], R: Any, v: Any, dv: Any = None) -> Basis:
     G = ca.sparsify(ca.vertcat(*(r.a @ r.J for r in rows), none))
     dG = ca.sparsify(ca.vertcat(*(r.da @ r.J + r.a @ r.dJ for r in rows), none))
     ddG = ca.sparsify(ca.vertcat(*(r.dda @ r.J + 2 * (r.da @ r.dJ) + r.a @ r.ddJ for r in rows), none))
-    at = chart(R, G)
+    at = elimination(R, G)
     K = at.basis()
     dK = -at.onto(dG @ K)
     ddK = -at.onto(ddG @ K + 2 * (dG @ dK))
     return Basis(rows, at, dG, ddG, K, dK, ddK)
 
 
-def chart(R: Any, G: Any) -> Chart:
+def elimination(R: Any, G: Any) -> Elimination:
     """Factorize N = RᵀR + GᵀG, or GᵀG of the dependent columns where R picks the independent ones."""
     picks = R.is_constant() and R.nnz() == R.shape[0] and all(float(x) == 1 for x in R.nonzeros())
     picked = set(R.sparsity().get_triplet()[1]) if picks else set()
     free = [k for k in range(G.shape[1]) if k not in picked]
     part = ca.sparsify(G[:, free])
     normal = ca.sparsify(part.T @ part if picks else R.T @ R + G.T @ G)
-    return Chart(R, G, free, part, factorize(normal, least_degree(normal)))
+    return Elimination(R, G, free, part, factorize(normal, least_degree(normal)))
 
 
 def _solve(factor: Factor, B: Any) -> Any:

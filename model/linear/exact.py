@@ -114,7 +114,7 @@ def partials(eq: Equations, dv: Any, lam: Any) -> Partials:
     return Partials(J[E, :nv], J[E, v], J[E, u], J[c, :nv], J[c, v])
 
 
-def tangent(eq: Equations, R: Any) -> Tangent:
+def tangent_point(eq: Equations, R: Any) -> Tangent:
     """Accelerations, chart and partial derivatives at a state; R is p × nv."""
     t = terms(eq)
     system = constrained(t.M, t.G, eq.scales.groups, SOFTNESS)
@@ -175,7 +175,7 @@ def linear(eq: Equations, R: Any) -> ca.Function:
 
     A = [−½R[v,·]K, I; Â21, Â22] (004, 4.2; the printed one lacks τ(t) and the balls' bracket).
     """
-    t = tangent(eq, R)
+    t = tangent_point(eq, R)
     A21, A22, B2 = reduced(t, R)
     p = R.shape[0]
     A = ca.vertcat(ca.horzcat(-0.5 * (R @ (bracket(eq, eq.v) @ t.K)), ca.SX.eye(p)), ca.horzcat(A21, A22))
@@ -200,7 +200,7 @@ def tangent_basis(eq: Equations, R: Any) -> ca.Function:
     T = [K 0; L K] spans the perturbations (δθ, δv) that stay on the manifold; F = [Df] T holds
     (δḋ, δv̇), and Fu the same for the inputs. Both 2nv rows.
     """
-    t = tangent(eq, R)
+    t = tangent_point(eq, R)
     A21, A22, B2 = reduced(t, R)
     part, C, none = t.partials, 0.5 * bracket(eq, eq.v), ca.SX(*t.K.shape)
     L = t.X - t.K @ (R @ t.X)
@@ -221,7 +221,7 @@ def parameter_slopes(eq: Equations, R: Any) -> ca.Function:
 
     Tp = (δθ, δv)/δp keeps the loops closed at both levels, 2nv rows; Bp = δẏ/δp, 2p rows.
     """
-    t = tangent(eq, R)
+    t = tangent_point(eq, R)
     r = residuals(eq)
     motion = outward(eq.model, eq.q, eq.v)
     loops = cut_loops(eq.model, motion)

@@ -74,7 +74,7 @@ def tangents(engine: Engine, state: State, R: np.ndarray) -> np.ndarray:
     return chart_kernel(engine, "tangent_basis", R)(*at)[0]
 
 
-def underlying(engine: Engine, state: State, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def underlying_model(engine: Engine, state: State, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """The underlying ODE's linear form A = [Df]P and its projector P, 2nv × 2nv (004, 4.4).
 
     P = T T⁺ projects orthogonally onto the perturbations (δθ, δv) that stay on the manifold.

@@ -54,7 +54,7 @@ def free_directions(eq: Equations) -> Free:
     return Free(F, size @ F @ size)
 
 
-def multipliers(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
+def closing_multipliers(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
     """λ of (J F Jᵀ + ε)λ = c; x = F Jᵀλ is then the shortest one with J x = c and x = F x.
 
     Without damping ε fades by proximal sweeps; a damping of the mean diagonal stays.
@@ -74,7 +74,7 @@ def multipliers(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
 
 def shortest(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
     """x = F Jᵀ(J F Jᵀ)⁻¹ c."""
-    return F @ (J.T @ multipliers(eq, J, F, c, damping))
+    return F @ (J.T @ closing_multipliers(eq, J, F, c, damping))
 
 
 def along_displacement(eq: Equations, G: Any, d: Any) -> Any:

@@ -14,7 +14,7 @@ import casadi as ca
 
 from ..equations.terms import Equations, closure, dynamics, retraction
 from .charts import unitless_jacobian
-from .closing import along_displacement, free_joints, gap, multipliers, shortest
+from .closing import along_displacement, closing_multipliers, free_joints, gap, shortest
 from .lift import displacement_rates
 
 
@@ -62,7 +62,7 @@ class _Kernels:
         x = shortest(eq, along, free.F, c)
         self.follow = ca.Function("follow", [eq.q, d, free.symbol, eq.p, c], [ca.densify(x)])
         seen = ca.densify(along @ (free.F @ b))
-        back = multipliers(eq, along, free.F, seen)
+        back = closing_multipliers(eq, along, free.F, seen)
         self.back = ca.Function("back", [eq.q, d, free.symbol, eq.p, b], [back])
         arguments = [eq.q, eq.v, eq.u, eq.p]
         results = [dynamics(eq)(*arguments)[0], outputs(*arguments)]

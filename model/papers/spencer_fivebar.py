@@ -41,7 +41,7 @@ class Run(NamedTuple):
     sharpness: np.ndarray  # |u_mᵀ Ġv| of (3.7)
 
 
-def recorded(simulation: Simulation, duration: float, progress: Progress) -> Run:
+def followed(simulation: Simulation, duration: float, progress: Progress) -> Run:
     """Run with all that the thesis plots; a run that breaks down ends there."""
     rows: list[tuple[Any, ...]] = []
     start = simulation.outputs()["energy"]
@@ -106,15 +106,15 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
 
     bare = MethodSimulation("fivebar", start=SINGULAR, formulation="svd", stabilization="none")
     bare.method().most_substeps = 1
-    first = {"as printed": recorded(bare, 3.2, share(0))}
+    first = {"as printed": followed(bare, 3.2, share(0))}
     careful = MethodSimulation("fivebar", start=SINGULAR, formulation="svd", stabilization="none")
-    first["sub-steps near the singularity"] = recorded(careful, 3.2, share(1))
+    first["sub-steps near the singularity"] = followed(careful, 3.2, share(1))
     second = {}
     for k, (name, (formulation, stabilization)) in enumerate(WAYS.items()):
         s = MethodSimulation("fivebar", formulation=formulation, stabilization=stabilization)
         if formulation != "default":
             s.method().most_substeps = 1
-        second[name] = recorded(s, 5.0, share(2 + k))
+        second[name] = followed(s, 5.0, share(2 + k))
     rows1 = [
         {
             "SVD, not stabilized": name,

@@ -21,7 +21,7 @@ from ..equations.terms import Equations, dynamics, terms
 from ..linear.derivatives import newton_euler_slopes
 from ..linear.derivatives_closed import Basis, basis, recursive_linear, weighted_slope
 from ..linear.exact import linear
-from ..linear.linearize import underlying
+from ..linear.linearize import underlying_model
 from ..loading import load
 from ..run.equilibrium import hold
 from ..run.independent import chart
@@ -127,7 +127,7 @@ def _spectra(simulation: Simulation, states: tuple[str, ...]) -> dict[str, Any]:
     charts = {s: simulation.linearize(states=s).eigenvalues() for s in states}
     a, b = charts.values()
     scale = np.abs(a).max()
-    whole = np.linalg.eigvals(underlying(simulation.engine, simulation.state, states[0])[0])
+    whole = np.linalg.eigvals(underlying_model(simulation.engine, simulation.state, states[0])[0])
     zeros = len(whole) - len(a)
     order = np.argsort(np.abs(whole))
     return {

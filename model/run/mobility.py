@@ -12,7 +12,7 @@ from ..state import State
 
 
 @dataclass(frozen=True)
-class Report:
+class Mobility:
     """What `cutjoint show` says of a mechanism."""
 
     bodies: tuple[str, ...]
@@ -33,14 +33,14 @@ class Report:
         return asdict(self)
 
 
-def report(engine: Engine, state: State) -> Report:
+def mobility(engine: Engine, state: State) -> Mobility:
     """The mechanism at a pose."""
     mechanism, tree = engine.mechanism, engine.tree
     generic, pose = engine.generic_rank(state.q, state.p)
     G = engine.unitless_jacobian(state.q, state.p)
     distance, here = distance_and_rank(G, generic)
     names = row_names(engine.equations.model)
-    return Report(
+    return Mobility(
         tuple(b.name for b in mechanism.bodies),
         tuple((j.name, j.type, j.parent, j.child) for j in mechanism.joints),
         tuple(c.name for c in tree.cuts),

@@ -33,7 +33,7 @@ class Terms(NamedTuple):
     rank: int
 
 
-def multipliers(t: Terms, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def on_independent_rows(t: Terms, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(2.4), (2.5) on the given independent rows; the multipliers of the others are zero."""
     factor = cho_factor(t.M)
     lam = np.zeros(len(t.G))
@@ -82,4 +82,6 @@ def independent_rows(G: np.ndarray, rank: int) -> np.ndarray:
 
 def on_chart(t: Terms, chart: thesis_charts.Chart, v: np.ndarray, G_rate: np.ndarray | None) -> np.ndarray:
     """Null space formulation with K and K̇y_v of a chart."""
-    return null_space(t, thesis_charts.basis(chart, t.G), thesis_charts.bias(chart, t.G, G_rate, v, t.gamma))
+    return null_space(
+        t, thesis_charts.motions(chart, t.G), thesis_charts.bias(chart, t.G, G_rate, v, t.gamma)
+    )

@@ -30,7 +30,7 @@ class ChartForm(LocalForm):
     def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         q, v = super().to_full(y)
         if self.chart.kind == "differentiable":  # y_v are speeds along a basis that turns with the pose
-            v = thesis_charts.basis(self.chart, self.method.closure(q)[1]) @ y[self.chart.size :]
+            v = thesis_charts.motions(self.chart, self.method.closure(q)[1]) @ y[self.chart.size :]
             self.rate = self.engine.kernel("displacement_rates")(self.d, v)
         return q, v
 
@@ -42,7 +42,7 @@ class ChartForm(LocalForm):
             return np.concatenate([chart.R @ self.rate, chart.R @ dv]), power
         _, G, _, gamma, _ = self.engine.kernel("coefficients")(q, v, s.u, s.p)
         turning = m.kernel(traced.jacobian_rate)(q, v, s.p)
-        dy = thesis_charts.basis(chart, G).T @ (dv - thesis_charts.bias(chart, G, turning, v, gamma))
+        dy = thesis_charts.motions(chart, G).T @ (dv - thesis_charts.bias(chart, G, turning, v, gamma))
         return np.concatenate([chart.R @ self.rate, dy]), power
 
     def room(self, q: np.ndarray) -> float:

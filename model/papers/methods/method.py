@@ -78,7 +78,7 @@ class Method:
             gamma = stabilization.target("baumgarte", self.closure(q)[0], G, v, gamma)
         t = accelerations.Terms(M, G, F, gamma, self.rank)
         if self.formulation == "multipliers":
-            return accelerations.multipliers(t, self.rows)
+            return accelerations.on_independent_rows(t, self.rows)
         if self.formulation == "svd":
             dv = accelerations.svd(t)
         else:

@@ -118,7 +118,7 @@ def dependent(chart: Chart, G: np.ndarray, right: np.ndarray) -> np.ndarray:
     return chart.S_bar @ np.linalg.lstsq(G @ chart.S_bar, right, rcond=None)[0]
 
 
-def basis(chart: Chart, G: np.ndarray) -> np.ndarray:
+def motions(chart: Chart, G: np.ndarray) -> np.ndarray:
     """K, nv × p: v = K y_v satisfies G v = 0 (2.46)."""
     if chart.kind == "differentiable":
         return _gram_schmidt(chart, G)[0]
@@ -145,7 +145,7 @@ def bias(
 
 def speeds(chart: Chart, G: np.ndarray, v: np.ndarray) -> np.ndarray:
     """y_v of v: R v, or Kᵀv where the basis turns with the pose."""
-    return basis(chart, G).T @ v if chart.kind == "differentiable" else chart.R @ v
+    return motions(chart, G).T @ v if chart.kind == "differentiable" else chart.R @ v
 
 
 def _gram_schmidt(chart: Chart, G: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
