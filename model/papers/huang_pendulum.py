@@ -49,13 +49,13 @@ def planar_determinant(theta1: float, theta2: float) -> float:
 
 def smallest(simulation: Simulation, place: int) -> float:
     """Singular value of the stepper's matrix that a regular pose has, over the largest."""
-    found, _ = Taylor(simulation).reactions(simulation.q, simulation.v, 1e-3)
+    found = Taylor(simulation).reactions(simulation.q, simulation.v, 1e-3)
     values = np.linalg.svd(found.matrix, compute_uv=False)
     return float(values[place] / values[0])
 
 
 def regular_rank(simulation: Simulation) -> int:
-    found, _ = Taylor(simulation).reactions(simulation.q, simulation.v, 1e-3)
+    found = Taylor(simulation).reactions(simulation.q, simulation.v, 1e-3)
     values = np.linalg.svd(found.matrix, compute_uv=False)
     return int((values > 1e-9 * values[0]).sum())
 
@@ -82,7 +82,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     order = float(np.log2(errors[-2] / errors[-1]))
     # Reactions at the end of the reference motion, by the method and by our engine.
     y = exact.outputs()
-    found, _ = Taylor(exact).reactions(exact.q, exact.v, 1e-5)
+    found = Taylor(exact).reactions(exact.q, exact.v, 1e-5)
     apart = max(float(np.abs(found.forces[n] - y[f"reaction.{n}.force"]).max()) for n in ("pin1", "pin2"))
     size = max(float(np.abs(found.forces[n]).max()) for n in ("pin1", "pin2"))
     inline = Simulation(solid(load("double_pendulum")))

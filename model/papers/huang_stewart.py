@@ -51,7 +51,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     s = Simulation("stewart", gravity=0.0)
     s.set_inputs([10.0] * 3)
     s.run(0.5, H, record=["energy"])
-    found, _ = Taylor(s).reactions(s.q, s.v, 1e-5)
+    found = Taylor(s).reactions(s.q, s.v, 1e-5)
     printed = np.delete(found.matrix, found.released, axis=0)
     rank, bare = int(np.linalg.matrix_rank(found.matrix)), int(np.linalg.matrix_rank(printed))
     y = s.outputs()

@@ -18,69 +18,58 @@ balls its matrix is (Δt²/2) Φq M⁻¹Φqᵀ, singular wherever Φq is, whatev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ...describe.mechanism import GROUND, Joint
-from ...equations.forces import applied, push
-from ...equations.kinematics import outward
-from ...equations.loops import End, cut_loops
-from ...equations.terms import Equations, dense
+from ...describe.mechanism import GROUND, Body, Joint
+from ...equations.forces import push
+from ...equations.kinematics import Motion
+from ...equations.loops import End
+from ...equations.spatial import symmetric
+from ...equations.terms import Equations, dense, once, terms
 from ...errors import SimulationError
-from ...joints.euler import tilde
 from ...joints.moves import Ball, Move, Pz, Rz
 from ...joints.rigid_motion import vector
 from ...joints.types import TYPES
 from ...state import LiveState
 
-# The moves of the joints it knows, and which of their reactions (force 0, moment 3) is released along z.
-RELEASED = {(Ball(),): (), (Rz,): (3,), (Rz, Pz): (0, 3), (Pz,): (0,)}
+# The moves of the joints it knows, and which of their reactions is released along or about z.
+RELEASED: dict[tuple[Move, ...] | None, tuple[str, ...]] = {
+    (Ball(),): (),
+    (Rz,): ("moment",),
+    (Rz, Pz): ("force", "moment"),
+    (Pz,): ("force",),
+}
 SINGULAR = 1e-13  # relative size of what counts as zero in the linear system
 SEARCHES = 2  # for the joint coordinates that fit the bodies' poses
 
 
-class BodyState(NamedTuple):
-    """One body at its centre of mass, in world axes."""
+class Moving(NamedTuple):
+    """A body over one step, at its centre of mass in world axes; its accelerations are linear in Q."""
 
-    r: np.ndarray
-    R: np.ndarray
-    v: np.ndarray
-    w: np.ndarray
-    force: np.ndarray  # applied, gravity included
-    torque: np.ndarray  # applied, about the centre of mass
+    r: Any
+    R: Any
+    v: Any
+    w: Any
+    a: Any  # r̈ (Eq. 9)
+    alpha: Any  # (Eq. 10, with C_i of Eq. 13)
+
+    def vector(self, x: Any, h: Any) -> Any:
+        """A vector fixed to the body at t + Δt (Eqs. 18, 19)."""
+        speed = ca.cross(self.w, x)
+        return x + speed * h + 0.5 * (ca.cross(self.alpha, x) + ca.cross(self.w, speed)) * h**2
+
+    def point(self, x: Any, h: Any) -> Any:
+        """A point fixed to the body at t + Δt (Eqs. 12 to 14)."""
+        return self.r + self.v * h + 0.5 * self.a * h**2 + self.vector(x - self.r, h)
 
 
-@dataclass
-class Moving:
-    """A body with its accelerations (r̈, α): what they are, and what a reaction adds to them."""
-
-    state: BodyState
-    a: np.ndarray
-    alpha: np.ndarray
-    L: np.ndarray  # ∂r̈/∂Q
-    W: np.ndarray  # ∂α/∂Q
-    inverse: np.ndarray  # of the inertia, world axes
-
-    @staticmethod
-    def ground(size: int) -> Moving:
-        z, zero = np.zeros(3), np.zeros((3, size))
-        return Moving(BodyState(z, np.eye(3), z, z, z, z), z, z, zero, zero, np.zeros((3, 3)))
-
-    def vector(self, x: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """A vector fixed to the body at t + Δt, and its derivative by Q (Eqs. 18, 19)."""
-        speed = _cross(self.state.w, x)
-        second = _cross(self.alpha, x) + _cross(self.state.w, speed)
-        return x + speed * h + 0.5 * second * h**2, -0.5 * h**2 * (tilde(x) @ self.W)
-
-    def point(self, x: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """A point fixed to the body at t + Δt, and its derivative by Q (Eqs. 12 to 14)."""
-        r, slope = self.vector(x - self.state.r, h)
-        moved = self.state.r + self.state.v * h + 0.5 * self.a * h**2
-        return moved + r, slope + 0.5 * h**2 * self.L
+_ZERO = ca.SX.zeros(3, 1)
+STILL = Moving(_ZERO, ca.SX.eye(3), _ZERO, _ZERO, _ZERO, _ZERO)
 
 
 class Reactions(NamedTuple):
@@ -93,56 +82,122 @@ class Reactions(NamedTuple):
     moments: dict[str, np.ndarray]
 
 
-def cartesian(eq: Equations) -> ca.Function:
-    """(q, v, u, p) → (B, J, D): bodies, joints and ∂(velocities)/∂v in world axes.
+class Unknowns(NamedTuple):
+    """Where the reaction of a joint stands in Q: three of force and, unless it is a ball, three of moment."""
 
-    A column of B is (r, R, ṙ, ω, force, torque) of a body at its centre of mass, one of J is
-    (r_i, R_i, r_j, R_j) of a joint's two frames.
+    force: slice
+    moment: slice
+
+
+def unknowns(joints: Iterable[Joint]) -> dict[str, Unknowns]:
+    result, at = {}, 0
+    for joint in joints:
+        middle = at + 3
+        end = middle if Ball() in (TYPES[joint.type].moves or ()) else middle + 3
+        result[joint.name] = Unknowns(slice(at, middle), slice(middle, end))
+        at = end
+    return result
+
+
+def reaction_system(eq: Equations) -> ca.Function:
+    """(q, v, u, p, Δt) → (A, b) of A Q = −b: conditions at t + Δt over Δt²/2, linear at Q = 0 (Eq. 36)."""
+    rows, Q, h, _ = _step(eq)
+    b = ca.vertcat(*(value for value, _ in rows)) / (0.5 * h**2)
+    out = ca.substitute([ca.jacobian(b, Q), b], [Q], [ca.SX.zeros(Q.shape)])
+    names = ["q", "v", "u", "p", "h"], ["A", "b"]
+    return dense(ca.Function("reaction_system", [eq.q, eq.v, eq.u, eq.p, h], out, *names))
+
+
+def bodies_after(eq: Equations) -> ca.Function:
+    """(q, v, u, p, Δt, Q) → (places, speeds, turns, R, D): all bodies after Δt, a column each.
+
+    Speeds are (ṙ, ω), a turn is the rotation vector from the axes R before. D is ∂(ṙ, ω of all)/∂v before.
     """
-    model, mechanism = eq.model, eq.mechanism
-    motion = outward(model, eq.q, eq.v)
-    loops = cut_loops(model, motion)
-    act = applied(model, motion, loops, eq.q, eq.v, eq.u)
-    wrenches = dict(act.wrenches)
-    for i, link in enumerate(eq.tree.links):
-        if link.move:
-            S = model.subspaces[i] @ act.tau[link.v]
-            X = motion.X[i]
-            F, T = X.R @ S[3:], X.R @ S[:3]
-            push(wrenches, motion, i, X.p, F, T)
-            push(wrenches, motion, link.parent, X.p, -F, -T)
-    columns, speeds = [], []
-    for body in mechanism.bodies:
-        i, local = eq.tree.holder[body.name], model.in_link[body.name]
-        X, V = motion.X[i], motion.V[i]
-        com = local.p + local.R @ vector(body.com)
-        w = X.R @ V[:3]
-        v = X.R @ (V[3:] + ca.cross(V[:3], com))
-        wrench = wrenches.get(i, ca.SX.zeros(6, 1))
-        F = X.R @ wrench[3:]
-        torque = X.R @ wrench[:3] - ca.cross(X.R @ com, F)
-        force = F + body.mass * vector(mechanism.gravity)
-        columns.append(ca.vertcat(X.p + X.R @ com, ca.vec(X.R @ local.R), v, w, force, torque))
-        speeds += [v, w]
-    ends = []
+    _, Q, h, bodies = _step(eq)
+    columns = [
+        [b.point(b.r, h) for b in bodies],
+        [ca.vertcat(b.v + b.a * h, b.w + b.alpha * h) for b in bodies],
+        [b.w * h + 0.5 * b.alpha * h**2 for b in bodies],
+        [ca.vec(b.R) for b in bodies],
+    ]
+    D = ca.jacobian(ca.vertcat(*(x for b in bodies for x in (b.v, b.w))), eq.v)
+    out = [*(ca.horzcat(*x) for x in columns), D]
+    names = ["q", "v", "u", "p", "h", "reactions"], ["Places", "Speeds", "Turns", "R", "D"]
+    return dense(ca.Function("bodies_after", [eq.q, eq.v, eq.u, eq.p, h, Q], out, *names))
+
+
+@once
+def _step(eq: Equations) -> tuple[list[tuple[Any, bool]], Any, Any, list[Moving]]:
+    """Conditions with whether each is for a released axis, Q, Δt, and the bodies under forces and Q."""
+    model, mechanism, tree = eq.model, eq.mechanism, eq.tree
+    t, where = terms(eq), unknowns(mechanism.joints)
+    motion, wrenches = t.motion, dict(t.applied.wrenches)
+    Q, h = ca.SX.sym("Q", max(u.moment.stop for u in where.values())), ca.SX.sym("h")
+
+    def act(on: str, back_on: str, r: Any, F: Any, T: Any) -> None:
+        push(wrenches, motion, tree.holder[on], r, F, T)
+        push(wrenches, motion, tree.holder[back_on], r, -F, -T)
+
+    for link, X, S in zip(tree.links, motion.X, model.subspaces, strict=True):
+        if link.move:  # motors, springs and dampers of the tree's joints
+            joint, wrench = mechanism.joint(link.joint), S @ t.applied.tau[link.v]
+            outer, inner = (joint.parent, joint.child) if link.reverse else (joint.child, joint.parent)
+            act(outer, inner, X.p, X.R @ wrench[3:], X.R @ wrench[:3])
+    frames = {}
     for joint in mechanism.joints:
         on = (
             End(model, motion, joint.parent, joint.on_parent),
             End(model, motion, joint.child, joint.on_child),
         )
-        ends.append(ca.vertcat(on[0].r, ca.vec(on[0].R), on[1].r, ca.vec(on[1].R)))
-    D = ca.jacobian(ca.vertcat(*speeds), eq.v)
-    names = ["q", "v", "u", "p"], ["B", "J", "D"]
-    out = [ca.horzcat(*columns), ca.horzcat(*ends), D]
-    return dense(ca.Function("cartesian", [eq.q, eq.v, eq.u, eq.p], out, *names))
+        frames[joint.name], (force, moment) = on, where[joint.name]
+        act(joint.child, joint.parent, on[1].r, Q[force], Q[moment] if Q[moment].numel() else _ZERO)
+    bodies = {b.name: _moving(eq, motion, wrenches, b) for b in mechanism.bodies}
+    around, mass = {GROUND: STILL, **bodies}, sum(b.mass for b in mechanism.bodies) / len(bodies)
+    rows: list[tuple[Any, bool]] = []
+    for joint in mechanism.joints:
+        on, moves = frames[joint.name], TYPES[joint.type].moves or ()
+        rows += [(x, False) for x in _conditions(moves, around[joint.parent], around[joint.child], *on, h)]
+        for part in RELEASED[moves]:
+            loose = Q[getattr(where[joint.name], part)] / mass
+            rows.append((0.5 * h**2 * ca.dot(on[0].R[:, 2], loose), True))
+    return rows, Q, h, list(bodies.values())
+
+
+def _moving(eq: Equations, motion: Motion, wrenches: Mapping[int, Any], body: Body) -> Moving:
+    """A body under all that acts on it."""
+    link, local = eq.tree.holder[body.name], eq.model.in_link[body.name]
+    X, V, wrench = motion.X[link], motion.V[link], wrenches.get(link, ca.SX.zeros(6, 1))
+    com = local.p + local.R @ vector(body.com)
+    R, w = X.R @ local.R, X.R @ V[:3]
+    force = X.R @ wrench[3:]
+    torque = X.R @ wrench[:3] - ca.cross(X.R @ com, force)
+    inertia = symmetric(body.inertia)
+    alpha = R @ ca.inv(inertia) @ R.T @ (torque - ca.cross(w, R @ inertia @ R.T @ w))
+    a = force / body.mass + vector(eq.mechanism.gravity)
+    return Moving(X.p + X.R @ com, R, X.R @ (V[3:] + ca.cross(V[:3], com)), w, a, alpha)
+
+
+def _conditions(moves: tuple[Move, ...], i: Moving, j: Moving, on_i: End, on_j: End, h: Any) -> list[Any]:
+    """What a joint demands at t + Δt (Eqs. 21, 25, 28, 32)."""
+    d = j.point(on_j.r, h) - i.point(on_i.r, h)
+    rows: list[Any] = [] if Pz in moves else ca.vertsplit(d)
+    if Ball() in moves:
+        return rows
+    z = i.vector(on_i.R[:, 2], h)
+    across = on_i.R[:, :2].T  # two of the three rows of a cross product with the axis
+    rows += ca.vertsplit(across @ ca.cross(z, j.vector(on_j.R[:, 2], h)))
+    if Pz in moves:
+        rows += ca.vertsplit(across @ ca.cross(z, d))
+        if Rz not in moves:
+            rows.append(ca.dot(i.vector(on_i.R[:, 0], h), j.vector(on_j.R[:, 1], h)))
+    return rows
 
 
 class Taylor:
     """Huang's stepper for one simulation."""
 
     def __init__(self, simulation: LiveState):
-        self.simulation = simulation
-        mechanism = simulation.mechanism
+        self.simulation, mechanism = simulation, simulation.mechanism
         for joint in mechanism.joints:
             if TYPES[joint.type].moves not in RELEASED:
                 known = ", ".join(name for name, kind in TYPES.items() if kind.moves in RELEASED)
@@ -152,81 +207,28 @@ class Taylor:
                 )
         if any(any(joint.armature) for joint in mechanism.joints):
             raise SimulationError("the stepper 'taylor' knows no armatures; model rotors as bodies")
-        self.index = {body.name: k for k, body in enumerate(mechanism.bodies)}
-        self.mass = np.array([float(body.mass) for body in mechanism.bodies])
-        self.inertia = [_matrix(body.inertia) for body in mechanism.bodies]
-        for body, inertia in zip(mechanism.bodies, self.inertia, strict=True):
+        for body in mechanism.bodies:
+            inertia = np.array(ca.DM(symmetric(body.inertia)))
             if np.linalg.eigvalsh(inertia).min() < 1e-9 * np.trace(inertia) or not body.mass > 0:
                 raise SimulationError(
                     f"the stepper 'taylor' moves every body for itself, so body '{body.name}' needs a mass "
                     "and an inertia about all three axes"
                 )
-        self._kernel = simulation.engine.kernel("cartesian", cartesian)
 
-    def states(self, q: np.ndarray, v: np.ndarray) -> tuple[list[BodyState], np.ndarray, np.ndarray]:
+    def _evaluate(self, make: Any, q: np.ndarray, v: np.ndarray, *more: Any) -> list[np.ndarray]:
         s = self.simulation
-        B, J, D = self._kernel(q, v, s.u, s.p)
-        bodies = [
-            BodyState(x[:3], x[3:12].reshape(3, 3, order="F"), x[12:15], x[15:18], x[18:21], x[21:24])
-            for x in B.T
-        ]
-        return bodies, J.T, D
+        result: list[np.ndarray] = s.engine.kernel(make.__name__, make)(q, v, s.u, s.p, *more)
+        return result
 
-    def reactions(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[Reactions, list[Moving]]:
-        """Solve Eq. 36; also how every body moves under its reactions."""
-        states, ends, _ = self.states(q, v)
-        joints = self.simulation.mechanism.joints
-        places, size = [], 0
-        for joint in joints:
-            places.append(size)
-            size += 6 if _has_moment(joint) else 3
-        bodies = [self._free(k, state, size) for k, state in enumerate(states)]
-        for joint, at, end in zip(joints, places, ends, strict=True):
-            self._react(bodies, joint, at, end[12:15])
-        rows: list[np.ndarray] = []
-        right: list[float] = []
-        released: list[int] = []
-        still = Moving.ground(size)
-        for joint, at, end in zip(joints, places, ends, strict=True):
-            i, j = (still if n == GROUND else bodies[self.index[n]] for n in (joint.parent, joint.child))
-            for value, slope in _joint_rows(TYPES[joint.type].moves or (), i, j, end, h):
-                rows.append(slope / (0.5 * h**2))
-                right.append(-value / (0.5 * h**2))
-            for offset in RELEASED[TYPES[joint.type].moves or ()]:
-                row = np.zeros(size)
-                row[at + offset : at + offset + 3] = end[9:12] / self.mass.mean()
-                released.append(len(rows))
-                rows.append(row)
-                right.append(0.0)
-        A = np.array(rows).reshape(-1, size)
-        Q = np.linalg.lstsq(A, np.array(right), rcond=SINGULAR)[0]
-        forces = {j.name: Q[at : at + 3] for j, at in zip(joints, places, strict=True)}
-        moments = {
-            j.name: Q[at + 3 : at + 6] if _has_moment(j) else np.zeros(3)
-            for j, at in zip(joints, places, strict=True)
-        }
-        for body in bodies:
-            body.a, body.alpha = body.a + body.L @ Q, body.alpha + body.W @ Q
-        return Reactions(Q, A, released, forces, moments), bodies
-
-    def _free(self, k: int, state: BodyState, size: int) -> Moving:
-        """A body under applied forces alone (Eqs. 9, 10, with C_i of Eq. 13)."""
-        world = state.R @ self.inertia[k] @ state.R.T
-        inverse = np.linalg.inv(world)
-        alpha = inverse @ (state.torque - _cross(state.w, world @ state.w))
-        zero = np.zeros((3, size))
-        return Moving(state, state.force / self.mass[k], alpha, zero, zero.copy(), inverse)
-
-    def _react(self, bodies: list[Moving], joint: Joint, at: int, r: np.ndarray) -> None:
-        """A joint's reaction on both its bodies, at one point r (Eqs. 14, 20, 34, 35)."""
-        for name, sign in ((joint.parent, -1.0), (joint.child, 1.0)):
-            if name == GROUND:
-                continue
-            body = bodies[self.index[name]]
-            body.L[:, at : at + 3] += sign * np.eye(3) / self.mass[self.index[name]]
-            body.W[:, at : at + 3] += sign * body.inverse @ tilde(r - body.state.r)
-            if _has_moment(joint):
-                body.W[:, at + 3 : at + 6] += sign * body.inverse
+    def reactions(self, q: np.ndarray, v: np.ndarray, h: float) -> Reactions:
+        """Solve Eq. 36."""
+        A, right = self._evaluate(reaction_system, q, v, [h])
+        Q = np.linalg.lstsq(A, -right, rcond=SINGULAR)[0]
+        where = unknowns(self.simulation.mechanism.joints)
+        released = [k for k, (_, free) in enumerate(_step(self.simulation.equations)[0]) if free]
+        forces = {name: Q[at.force] for name, at in where.items()}
+        moments = {name: Q[at.moment] if len(Q[at.moment]) else np.zeros(3) for name, at in where.items()}
+        return Reactions(Q, A, released, forces, moments)
 
     def step(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, float]:
         """Move every body by its Taylor polynomial, then read the joints' coordinates and speeds.
@@ -234,64 +236,21 @@ class Taylor:
         The tree's joints can't open, so the nearest coordinates in the sense of least squares are
         taken; gaps that the method leaves show in the loops.
         """
-        s = self.simulation
-        goal, speeds = [], []
-        for body in self.reactions(q, v, h)[1]:
-            x = body.state
-            turn = _rotation(x.w * h + 0.5 * body.alpha * h**2)
-            goal.append((x.r + x.v * h + 0.5 * body.a * h**2, turn @ x.R))
-            speeds += [x.v + body.a * h, x.w + body.alpha * h]
+        s, Q = self.simulation, self.reactions(q, v, h).Q
+        places, speeds, turns, R, _ = self._evaluate(bodies_after, q, v, [h], Q)
+        goal = Rotation.from_rotvec(turns.T) * _axes(R)
         q1 = s.engine.retract(q, h * v)
         for _ in range(SEARCHES):
-            found, _, D = self.states(q1, v)
-            miss = [x for (r, R), b in zip(goal, found, strict=True) for x in (r - b.r, _angle(R @ b.R.T))]
-            q1 = s.engine.retract(q1, np.linalg.lstsq(D, np.concatenate(miss), rcond=None)[0])
-        v1 = np.linalg.lstsq(self.states(q1, v)[2], np.concatenate(speeds), rcond=None)[0]
-        power = s.engine.kernel("rates")(q, v, s.u, s.p)[2] + s.engine.kernel("rates")(q1, v1, s.u, s.p)[2]
+            r, _, _, R, D = self._evaluate(bodies_after, q1, v, [0.0], Q)
+            miss = np.hstack([(places - r).T, (goal * _axes(R).inv()).as_rotvec()])
+            q1 = s.engine.retract(q1, np.linalg.lstsq(D, miss.ravel(), rcond=None)[0])
+        D = self._evaluate(bodies_after, q1, v, [0.0], Q)[-1]
+        v1 = np.linalg.lstsq(D, speeds.T.ravel(), rcond=None)[0]
+        rates = s.engine.kernel("rates")
+        power = rates(q, v, s.u, s.p)[2] + rates(q1, v1, s.u, s.p)[2]
         return q1, v1, 0.5 * h * float(power[0])
 
 
-def _has_moment(joint: Joint) -> bool:
-    return Ball() not in (TYPES[joint.type].moves or ())
-
-
-def _joint_rows(moves: tuple[Move, ...], i: Moving, j: Moving, end: np.ndarray, h: float) -> list[Any]:
-    """Conditions at t + Δt with Q = 0, and their derivatives by Q (Eqs. 21, 25, 28, 32)."""
-    Ri, Rj = end[3:12].reshape(3, 3, order="F"), end[15:24].reshape(3, 3, order="F")
-    (pi, dpi), (pj, dpj) = i.point(end[:3], h), j.point(end[12:15], h)
-    d, dd = pj - pi, dpj - dpi
-    rows: list[Any] = []
-    if Pz not in moves:
-        rows += list(zip(d, dd, strict=True))
-    if Ball() in moves:
-        return rows
-    (zi, dzi), (zj, dzj) = i.vector(Ri[:, 2], h), j.vector(Rj[:, 2], h)
-    across = Ri[:, :2].T  # two of the three rows of a cross product with the axis
-    parallel = across @ _cross(zi, zj), across @ (tilde(zi) @ dzj - tilde(zj) @ dzi)
-    rows += list(zip(*parallel, strict=True))
-    if Pz not in moves:
-        return rows
-    along = across @ _cross(zi, d), across @ (tilde(zi) @ dd - tilde(d) @ dzi)
-    rows += list(zip(*along, strict=True))
-    if Rz not in moves:
-        (xi, dxi), (yj, dyj) = i.vector(Ri[:, 0], h), j.vector(Rj[:, 1], h)
-        rows.append((xi @ yj, xi @ dyj + yj @ dxi))
-    return rows
-
-
-def _matrix(six: Any) -> np.ndarray:
-    xx, yy, zz, xy, xz, yz = (float(x) for x in six)
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
-def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a × b; NumPy's own spends most of its time on shapes."""
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
-
-
-def _rotation(x: np.ndarray) -> np.ndarray:
-    return Rotation.from_rotvec(x).as_matrix()
-
-
-def _angle(R: np.ndarray) -> np.ndarray:
-    return Rotation.from_matrix(R).as_rotvec()
+def _axes(R: np.ndarray) -> Rotation:
+    """Rotations from columns of nine numbers each."""
+    return Rotation.from_matrix(R.T.reshape(-1, 3, 3).swapaxes(1, 2))
