@@ -20,7 +20,7 @@ class ChartForm(LocalForm):
     def choose(self) -> tuple[np.ndarray, np.ndarray]:
         m, G = self.method, self.method.closure(self.reference)[1]
         self.chart = thesis_charts.choose(m.kind, self.reference, G, m.rank, m.chosen)
-        return self.chart.R, self.chart.S_bar @ self.chart.S_bar.T
+        return self.chart.R, np.eye(self.chart.R.shape[1]) - self.chart.R.T @ self.chart.R
 
     def to_local(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         y = super().to_local(q, v)
