@@ -11,9 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..model.cli.common import Progress, check_name, to_json
+from ..model.cli.common import Progress, check_name, check_targets, tell_written, to_json
+from ..model.cli.options import Options
 from ..model.compile.kernel import find_compiler
-from ..model.files import check_writable, picture_format, write_atomically
+from ..model.files import write_atomically
 from . import peers, tasks
 from .fmu_step import fmu_step
 from .measure import FULL, QUICK
@@ -36,30 +37,20 @@ SECONDS = {"dynamics": 2, "linearization": 4, "step": 2, "fmu": 6, "message": 2,
 TOLERANCE = 1e-6  # by which exact engines may differ
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--only", nargs="+", action="extend", metavar="TASK", help=f"of {', '.join(TASKS)}; all if not given"
+def add_arguments(option: Options) -> None:
+    several = {"nargs": "+", "action": "extend"}
+    option("--only", "TASK", f"of {', '.join(TASKS)}; all if not given", **several)
+    option("--mechanism", "NAME", f"of {', '.join(MECHANISMS)}; both if not given", **several)
+    text = (
+        f"exit with {NOT_MET} if the contender, as the tables name it, takes less than RATIO times our "
+        "time; without a ratio, if a target is missed"
     )
-    parser.add_argument(
-        "--mechanism",
-        nargs="+",
-        action="extend",
-        metavar="NAME",
-        help=f"of {', '.join(MECHANISMS)}; both if not given",
-    )
-    parser.add_argument(
-        "--require",
-        nargs="*",
-        action="extend",
-        metavar="TASK:MECHANISM:CONTENDER=RATIO",
-        help=f"exit with {NOT_MET} if the contender, as the tables name it, takes less than RATIO times our "
-        "time; without a ratio, if a target is missed",
-    )
-    parser.add_argument("--quick", action="store_true", help="fewer rounds: seconds, and noisier")
-    parser.add_argument("--plot", metavar="FILE", help="draw the results (png, svg or pdf)")
-    parser.add_argument("--save", metavar="FILE", help="write the results as JSON beside the tables")
-    parser.add_argument("--progress", action="store_true", help="show progress even if this is no terminal")
-    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+    option("--require", "TASK:MECHANISM:CONTENDER=RATIO", text, nargs="*", action="extend")
+    option("--quick", text="fewer rounds: seconds, and noisier")
+    option("--plot", "FILE", "draw the results (png, svg or pdf)")
+    option("--save", "FILE", "write the results as JSON beside the tables")
+    option("--progress")
+    option("--json")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,10 +59,7 @@ def run(args: argparse.Namespace) -> int:
         check_name(n, MECHANISMS, "--mechanism", "mechanism to measure") for n in args.mechanism or MECHANISMS
     ]
     wanted = [required(text) for text in args.require or ()]
-    if args.save:
-        check_writable(args.save)
-    if args.plot:
-        picture_format(check_writable(args.plot))
+    check_targets(args.save, picture=args.plot)
     with Progress(args.progress or sys.stderr.isatty()) as progress:
         results = bench(names, chosen, args.quick, progress or (lambda fraction: None))
     print(to_json(results) if args.json else describe(results))
@@ -80,9 +68,7 @@ def run(args: argparse.Namespace) -> int:
             Path(temporary).write_text(to_json(results) + "\n", encoding="utf-8")
     if args.plot:
         draw(args.plot, results)
-    for what, path in (("results", args.save), ("plot", args.plot)):
-        if path and not args.json:
-            print(f"{what}: {path}")
+    tell_written(args, results=args.save, plot=args.plot)
     missed = unmet(results, wanted) if args.require is not None else []
     for sentence in missed:
         print(f"cutjoint: not met: {sentence}", file=sys.stderr)

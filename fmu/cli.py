@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..model.cli.common import add_mechanism, number, to_json
+from ..model.cli.common import number, to_json
+from ..model.cli.options import Options
 from .c_compile import PLATFORMS
 from .export import RUNTIMES, export
 from .xml_common import identifier
@@ -19,30 +20,22 @@ cutjoint export stewart -o quick.fmu --runtime python
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_mechanism(parser)
-    parser.add_argument("-o", "--to", metavar="FILE", help="the FMU to write (default: NAME.fmu)")
-    parser.add_argument(
-        "--runtime",
-        default="native",
-        metavar="KIND",
-        help=f"{' or '.join(RUNTIMES)}: compiled C that needs nothing there, or Python with pythonfmu",
-    )
-    parser.add_argument("--fmi", type=int, default=2, metavar="VERSION", help="2 (default) or 3")
-    parser.add_argument("--step", default="1e-3", metavar="S", help="inner step of co-simulation (1e-3)")
-    parser.add_argument(
-        "--platform", default="", metavar="A,B", help=f"of {', '.join(PLATFORMS)}; this machine's own if none"
-    )
+def add_arguments(option: Options) -> None:
+    option("mechanism")
+    option("-o --to", "FILE", "the FMU to write (default: NAME.fmu)")
+    text = f"{' or '.join(RUNTIMES)}: compiled C that needs nothing there, or Python with pythonfmu"
+    option("--runtime", "KIND", text, default="native")
+    option("--fmi", "VERSION", "2 (default) or 3", type=int, default=2)
+    option("--step", "S", "inner step of co-simulation (1e-3)", default="1e-3")
+    option("--platform", "A,B", f"of {', '.join(PLATFORMS)}; this machine's own if none", default="")
     for what, more in (
         ("input", "show only these"),
         ("output", "show only these; patterns such as 'body.*.position'"),
         ("parameter", "show these, by name or by path such as body.leg1.mass"),
     ):
-        parser.add_argument(
-            f"--{what}", action="append", default=[], metavar="NAME", help=f"{more}; repeat it"
-        )
-    parser.add_argument("--linear", action="store_true", help="show linear.A, B, C, D as variables")
-    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+        option(f"--{what}", "NAME", f"{more}; repeat it", action="append", default=[])
+    option("--linear", text="show linear.A, B, C, D as variables")
+    option("--json", text="print what was written as JSON")
 
 
 def run(args: argparse.Namespace) -> int:

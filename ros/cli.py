@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 from ..model import CutjointError, load
-from ..model.cli.common import add_gravity, check_name, number, read_gravity
+from ..model.cli.common import check_name, number, read_gravity
+from ..model.cli.options import MANY, Options
 from .settings import BY_NAME, MODES
 
 HELP = "Run a mechanism as a ROS 2 node until Ctrl-C: joint states out, torques in."
@@ -18,31 +19,19 @@ cutjoint node arm --param joint_state_rate=0 udp=127.0.0.1:47000
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "mechanism", metavar="MECHANISM", nargs="?", help="name of an example, or a description file"
-    )
-    parser.add_argument("--mode", choices=MODES, help="how time passes (default real_time)")
-    parser.add_argument("--rate", metavar="HZ", help="periods a simulated second (default 1000)")
-    parser.add_argument("--step", metavar="S", help="integration step (default one a period)")
-    add_gravity(parser)
-    parser.add_argument("--start", nargs="+", metavar="JOINT=VALUE", help="coordinates held at the start")
-    parser.add_argument("--clock", action="store_true", help="publish /clock with simulated time")
-    parser.add_argument(
-        "--param",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help="any parameter of the node",
-    )
-    parser.add_argument(
-        "--urdf", action="store_true", help="print the robot description and stop; needs no ROS"
-    )
-    parser.add_argument("--no-compile", action="store_true", help="do not use a C compiler")
-    parser.add_argument(
-        "--ros-args", nargs=argparse.REMAINDER, default=[], help="remappings, namespace, parameter files"
-    )
+def add_arguments(option: Options) -> None:
+    option("mechanism", nargs="?")
+    option("--mode", text="how time passes (default real_time)", choices=MODES)
+    option("--rate", "HZ", "periods a simulated second (default 1000)")
+    option("--step", "S", "integration step (default one a period)")
+    option("--gravity")
+    option("--start", "JOINT=VALUE", "coordinates held at the start", nargs="+")
+    option("--clock", text="publish /clock with simulated time")
+    option("--param", "NAME=VALUE", "any parameter of the node", **MANY)
+    option("--urdf", text="print the robot description and stop; needs no ROS")
+    option("--no-compile")
+    text = "remappings, namespace, parameter files"
+    option("--ros-args", text=text, nargs=argparse.REMAINDER, default=[])
 
 
 def run(args: argparse.Namespace) -> int:

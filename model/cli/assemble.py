@@ -9,11 +9,11 @@ from pathlib import Path
 from ..describe.writer import save
 from ..describe.yaml_text import LARGEST_FILE
 from ..errors import CutjointError
-from ..files import check_writable
 from ..loading import load
 from ..show.table import table
 from ..simulation import Simulation
-from .common import add_mechanism, read_pairs, to_json
+from .common import check_targets, read_pairs, tell_written, to_json
+from .options import MANY, Options
 
 HELP = "Close the loops, starting from the drawn pose, and print where every joint ends up."
 EXAMPLE = """
@@ -23,25 +23,15 @@ cutjoint assemble parts.yaml   # an assembly problem: bodies and constraints, do
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_mechanism(parser)
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="JOINT=VALUE",
-        help="hold a joint at a coordinate (rad or m)",
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write the description with this pose to start from"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+def add_arguments(option: Options) -> None:
+    option("mechanism")
+    option("--set", "JOINT=VALUE", "hold a joint at a coordinate (rad or m)", **MANY)
+    option("-o --output", "FILE", "write the description with this pose to start from")
+    option("--json")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.output:
-        check_writable(args.output)
+    check_targets(args.output)
     if _holds_parts(args.mechanism):
         return _assemble_parts(args)
     mechanism = load(args.mechanism)
@@ -57,8 +47,7 @@ def run(args: argparse.Namespace) -> int:
             print(table(report.loops.items(), ("loop", "residual")))
     if args.output:
         save(mechanism.with_start(report.coordinates), args.output, like=args.mechanism)
-        if not args.json:
-            print(f"written: {args.output}")
+    tell_written(args, written=args.output)
     return 0
 
 

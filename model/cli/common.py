@@ -1,4 +1,4 @@
-"""What the subcommands share: reading name=value, tables for people, JSON for machines."""
+"""What the subcommands share: reading name=value, files to write, JSON for machines."""
 
 from __future__ import annotations
 
@@ -12,32 +12,10 @@ import numpy as np
 
 from ..describe.flaws import nearest
 from ..errors import CutjointError, UnknownName
+from ..files import check_writable, picture_format
 
 if TYPE_CHECKING:
     from ..simulation import Simulation
-
-
-def add_mechanism(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("mechanism", metavar="MECHANISM", help="name of an example, or a description file")
-
-
-def add_gravity(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--gravity",
-        metavar="G",
-        help="gravity in m/s² instead of the description's: a number for -z, or X,Y,Z",
-    )
-
-
-def add_torque(parser: argparse.ArgumentParser, about: str) -> None:
-    parser.add_argument(
-        "--torque",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help=f"{about}; all=VALUE for every one",
-    )
 
 
 def read_gravity(text: str | None) -> float | tuple[float, ...] | None:
@@ -81,6 +59,34 @@ def check_name(name: str, known: Collection[str], option: str, what: str) -> str
     if name in known:
         return name
     raise CutjointError(f"{option}: there is no {what} '{name}'; {nearest(name, known)}")
+
+
+def prepared(args: argparse.Namespace, kind: type[Simulation] | None = None, **options: Any) -> Simulation:
+    """The simulation that MECHANISM, --gravity and --torque ask for, of a kind of its own if told."""
+    from ..loading import load
+    from ..simulation import Simulation
+
+    mechanism = load(args.mechanism)
+    inputs = read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder")
+    simulation = (kind or Simulation)(mechanism, gravity=read_gravity(args.gravity), **options)
+    simulation.set_inputs(inputs)
+    return simulation
+
+
+def check_targets(*paths: str | None, picture: str | None = None) -> None:
+    """Refuse files that can't be written, and pictures of unknown formats, before the work starts."""
+    for path in (*paths, picture):
+        if path:
+            check_writable(path)
+    if picture:
+        picture_format(picture)
+
+
+def tell_written(args: argparse.Namespace, **paths: str | None) -> None:
+    """Say which files were written, by what is in them, unless a program reads."""
+    for what, path in paths.items():
+        if path and not args.json:
+            print(f"{what}: {path}")
 
 
 def output_columns(simulation: Simulation, names: Iterable[str], traced: bool = False) -> dict[str, str]:

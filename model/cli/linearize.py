@@ -11,22 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import CutjointError
-from ..files import check_writable, picture_format
 from ..linear.model import LinearModel, model_format
-from ..loading import load
 from ..run.assembly import consistent_speeds
 from ..run.equilibrium import Equilibrium, hold, settle
 from ..show.table import table
 from ..simulation import Simulation
-from .common import (
-    add_gravity,
-    add_mechanism,
-    add_torque,
-    output_columns,
-    read_gravity,
-    read_pairs,
-    to_json,
-)
+from .common import check_targets, output_columns, prepared, to_json
+from .options import MANY, Options
 
 HELP = "Matrices A, B, C, D in independent coordinates, exact, with eigenvalues and modes."
 EXAMPLE = """
@@ -37,41 +28,30 @@ cutjoint assemble stewart --set motor1=0.1 --json > pose.json && cutjoint linear
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_mechanism(parser)
-    parser.add_argument(
-        "--at",
-        metavar="FILE",
-        help="state as JSON: coordinates, speeds, inputs by name (see assemble --json)",
-    )
-    parser.add_argument(
-        "--states",
-        metavar="JOINTS",
-        help="joints whose positions and speeds become the states (a,b,c), or auto, partition, tangent",
-    )
-    add_torque(parser, "torque or force (N·m, N) of a motor or cylinder at that state")
-    parser.add_argument("--output", nargs="+", action="extend", metavar="NAME", help="rows of C and D")
-    at_rest = parser.add_mutually_exclusive_group()
-    at_rest.add_argument("--hold", action="store_true", help="at rest, with the inputs that hold the pose")
-    at_rest.add_argument("--settle", action="store_true", help="at the equilibrium nearest to the pose")
-    add_gravity(parser)
-    parser.add_argument("--save", metavar="FILE", help="write the model (.json or .npz)")
-    parser.add_argument("--plot", metavar="FILE", help="eigenvalues and frequency response (png, svg or pdf)")
-    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+def add_arguments(option: Options) -> None:
+    option("mechanism")
+    option("--at", "FILE", "state as JSON: coordinates, speeds, inputs by name (see assemble --json)")
+    text = "joints whose positions and speeds become the states (a,b,c), or auto, partition, tangent"
+    option("--states", "JOINTS", text)
+    text = "torque or force (N·m, N) of a motor or cylinder at that state; all=VALUE for every one"
+    option("--torque", text=text)
+    option("--output", "NAME", "rows of C and D", **MANY)
+    at_rest = Options(option.parser.add_mutually_exclusive_group())
+    at_rest("--hold", text="at rest, with the inputs that hold the pose")
+    at_rest("--settle", text="at the equilibrium nearest to the pose")
+    option("--gravity")
+    option("--save", "FILE", "write the model (.json or .npz)")
+    option("--plot", "FILE", "eigenvalues and frequency response (png, svg or pdf)")
+    option("--json")
 
 
 def run(args: argparse.Namespace) -> int:
-    for path in (args.save, args.plot):
-        if path:
-            check_writable(path)
-    if args.plot:
-        picture_format(args.plot)
+    check_targets(args.save, picture=args.plot)
     if args.save:
         model_format(args.save)
-    mechanism = load(args.mechanism)
-    simulation = Simulation(mechanism, gravity=read_gravity(args.gravity), compile=False)
-    simulation.set_inputs(read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder"))
-    wanted = args.output and output_columns(simulation, args.output, traced=True)
+    simulation = prepared(args, compile=False)
+    mechanism = simulation.mechanism
+    wanted = output_columns(simulation, args.output, traced=True) if args.output else None
     if args.at:
         take_pose(simulation, args.at)
     rest = hold(simulation) if args.hold else settle(simulation) if args.settle else None

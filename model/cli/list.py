@@ -7,13 +7,14 @@ import argparse
 from ..describe.reader import list_examples
 from ..show.table import table
 from .common import to_json
+from .options import Options
 
 HELP = "List the mechanisms that come with cutjoint, each with a line on what it is."
 EXAMPLE = "cutjoint list"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+def add_arguments(option: Options) -> None:
+    option("--json")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """The `cutjoint` command: finds the subcommand, runs it, and turns failures into one line.
 
 A subcommand is a module with `HELP` (one line), `EXAMPLE` (shown below its help),
-`add_arguments(parser)` and `run(args) -> exit code`. Modules are imported only when their
+`add_arguments(option)` and `run(args) -> exit code`. Modules are imported only when their
 subcommand is used, so help is quick and the engine knows nothing of FMI or ROS.
 
 Exit codes: 0 done, 1 unexpected, 2 wrong usage or description, 3 a loop can't be closed,
@@ -24,6 +24,7 @@ from types import FrameType
 from typing import Any
 
 from ..errors import AssemblyError, CutjointError, SimulationError, UnknownName
+from .options import Options
 
 # Name -> module, one-line help. Those whose module is not installed are not offered.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -86,7 +87,7 @@ def _dispatch(arguments: list[str]) -> int:
             epilog="example:\n" + "\n".join(f"  {line}" for line in module.EXAMPLE.strip().splitlines()),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.add_arguments(parser)
+        module.add_arguments(Options(parser))
         return int(module.run(parser.parse_args(arguments[1:])))
     parser = _top_parser()
     if not arguments:

@@ -11,10 +11,10 @@ from ..describe.writer import save
 from ..design.dimensions import GROUPS
 from ..design.propagate import Propagation, propagate, stretch
 from ..errors import CutjointError
-from ..files import check_writable
 from ..loading import load
 from ..show.table import table
-from .common import add_mechanism, number, read_pairs, to_json
+from .common import check_targets, number, read_pairs, tell_written, to_json
+from .options import MANY, Options
 
 HELP = "Change dimensions of a mechanism and close its loops again by moving what is left free."
 EXAMPLE = """
@@ -24,45 +24,25 @@ cutjoint propagate mcpherson --set tie_rod=0.38 --free q --bound q.rack=0.25,0.3
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_mechanism(parser)
-    many: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
-    parser.add_argument(
-        "--set", **many, metavar="NAME=VALUE", help="new value of a dimension, numbers with commas"
-    )
-    parser.add_argument(
-        "--stretch",
-        **many,
-        metavar="BODY=METRES",
-        help="make a link longer between its two joints (BODY:JOINT1:JOINT2 if it has more)",
-    )
+def add_arguments(option: Options) -> None:
+    option("mechanism")
+    option("--set", "NAME=VALUE", "new value of a dimension, numbers with commas", **MANY)
+    text = "make a link longer between its two joints (BODY:JOINT1:JOINT2 if it has more)"
+    option("--stretch", "BODY=METRES", text, **MANY)
     groups = "; ".join(f"{key}: {about}" for key, about in GROUPS.items())
-    parser.add_argument(
-        "--free",
-        default="q",
-        metavar="NAMES",
-        help=f"what follows, with commas; {groups}; or names, patterns",
-    )
-    parser.add_argument(
-        "--lock", default="", metavar="NAMES", help="what stays although it is in a free group"
-    )
-    parser.add_argument("--weight", **many, metavar="NAME=NUMBER", help="2 moves half as readily as 1")
-    parser.add_argument("--bound", **many, metavar="NAME=LOW,HIGH", help="keep it between two values")
-    parser.add_argument("--scale", metavar="M", help="metres that count as one radian (the mechanism's size)")
-    parser.add_argument(
-        "--picture", metavar="FILE", help="draw the mechanism before and after (png, svg, pdf)"
-    )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the new description")
-    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+    text = f"what follows, with commas; {groups}; or names, patterns"
+    option("--free", "NAMES", text, default="q")
+    option("--lock", "NAMES", "what stays although it is in a free group", default="")
+    option("--weight", "NAME=NUMBER", "2 moves half as readily as 1", **MANY)
+    option("--bound", "NAME=LOW,HIGH", "keep it between two values", **MANY)
+    option("--scale", "M", "metres that count as one radian (the mechanism's size)")
+    option("--picture", "FILE", "draw the mechanism before and after (png, svg, pdf)")
+    option("-o --output", "FILE", "write the new description")
+    option("--json")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.output:
-        check_writable(args.output)
-    if args.picture:
-        from ..show.plot import picture_format
-
-        picture_format(check_writable(args.picture))
+    check_targets(args.output, picture=args.picture)
     mechanism = load(args.mechanism)
     change = _changes(args, mechanism)
     if not change:
@@ -89,8 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
         save_figure(args.picture, change_figure(result), tight=True)
     for path in (args.output, args.picture):
-        if path and not args.json:
-            print(f"written: {path}")
+        tell_written(args, written=path)
     return 0
 
 

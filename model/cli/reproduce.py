@@ -14,6 +14,7 @@ from ..errors import CutjointError
 from ..papers import STUDIES, Study
 from ..show.table import table
 from .common import Progress, to_json
+from .options import Options
 
 HELP = "Run a study of the papers and say what reproduces; 'all' runs every one."
 EXAMPLE = """
@@ -23,15 +24,13 @@ cutjoint reproduce all --figures figures
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", choices=[*available(), "all"], help="which study")
-    parser.add_argument("--figures", metavar="FOLDER", help="write the study's figures there (png)")
-    parser.add_argument("--seed", type=int, default=0, help="of random starts, where a study has any")
-    parser.add_argument(
-        "--samples", type=int, default=None, help="random starts a table cell, where it has any"
-    )
-    parser.add_argument("--progress", action="store_true", help="show progress even if this is no terminal")
-    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+def add_arguments(option: Options) -> None:
+    option("study", choices=[*available(), "all"], text="which study")
+    option("--figures", "FOLDER", "write the study's figures there (png)")
+    option("--seed", type=int, default=0, text="of random starts, where a study has any")
+    option("--samples", type=int, default=None, text="random starts a table cell, where it has any")
+    option("--progress")
+    option("--json")
 
 
 def available() -> list[str]:

@@ -6,11 +6,11 @@ import argparse
 from typing import Any
 
 from ..describe.mechanism import Mechanism
-from ..files import check_writable, picture_format
 from ..loading import load
 from ..show.table import table
 from ..simulation import Simulation
-from .common import add_mechanism, to_json
+from .common import check_targets, tell_written, to_json
+from .options import Options
 
 HELP = "Show bodies, joints, loops, coordinates, rank and mobility of a mechanism."
 EXAMPLE = """
@@ -19,16 +19,15 @@ cutjoint show hexapod --picture hexapod.png
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_mechanism(parser)
-    parser.add_argument("--picture", metavar="FILE", help="draw the mechanism (png, svg or pdf)")
-    parser.add_argument("--outputs", action="store_true", help="list everything that can be recorded")
-    parser.add_argument("--json", action="store_true", help="print JSON for another program")
+def add_arguments(option: Options) -> None:
+    option("mechanism")
+    option("--picture", "FILE", "draw the mechanism (png, svg or pdf)")
+    option("--outputs", text="list everything that can be recorded")
+    option("--json")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.picture:
-        picture_format(check_writable(args.picture))
+    check_targets(picture=args.picture)
     mechanism = load(args.mechanism)
     simulation = Simulation(mechanism, compile=False)
     report = simulation.topology().as_dict()
@@ -45,8 +44,7 @@ def run(args: argparse.Namespace) -> int:
         from ..show.picture import save_picture
 
         save_picture(args.picture, mechanism, simulation.body_poses(), report["cuts"])
-        if not args.json:
-            print(f"picture: {args.picture}")
+    tell_written(args, picture=args.picture)
     return 0
 
 

@@ -11,24 +11,21 @@ import numpy as np
 
 from ..describe.mechanism import Mechanism
 from ..errors import CutjointError
-from ..files import check_writable, picture_format
 from ..joints.types import TYPES
-from ..loading import load
 from ..run.trajectory import Trajectory
 from ..show.table import table
 from ..simulation import METHODS, STEPPERS, Simulation
 from .common import (
     Progress,
-    add_gravity,
-    add_mechanism,
-    add_torque,
     check_name,
+    check_targets,
     number,
     output_columns,
-    read_gravity,
-    read_pairs,
+    prepared,
+    tell_written,
     to_json,
 )
+from .options import MANY, Options
 
 HELP = "Run a mechanism from its assembled pose with constant inputs; write a table or a plot."
 EXAMPLE = """
@@ -40,64 +37,40 @@ PAPERS = ("formulation", "stabilization", "chart")
 CHECKS = ("energy", "loop.residual", "singularity.distance")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_mechanism(parser)
-    parser.add_argument("--time", default="1", metavar="S", help="how long to simulate, s (default 1)")
-    parser.add_argument(
-        "--step", default="1e-3", metavar="S", help="step and spacing of records, s (default 1e-3)"
-    )
-    parser.add_argument(
-        "--method",
-        choices=METHODS,
-        default="fixed",
-        metavar="{fixed,variable}",
-        help="fixed step, or as long as the tolerance lets it be",
-    )
-    parser.add_argument(
-        "--stepper",
-        default="runge_kutta",
-        metavar="NAME",
-        help="how a fixed step is taken: runge_kutta, or implicit for stiff mechanisms",
-    )
-    for option in PAPERS:
-        parser.add_argument(f"--{option}", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--tolerance", default="1e-10", metavar="X", help="of the variable step (default 1e-10)"
-    )
-    add_torque(parser, "constant torque or force (N·m, N) of a motor or cylinder")
-    add_gravity(parser)
-    parser.add_argument(
-        "--output",
-        nargs="+",
-        action="extend",
-        metavar="NAME",
-        help="what to record, such as body.platform.position or 'joint.*.velocity'",
-    )
-    parser.add_argument("--csv", metavar="FILE", help="write the records as a table")
-    parser.add_argument("--plot", metavar="FILE", help="plot the records (png, svg or pdf)")
-    parser.add_argument("--no-compile", action="store_true", help="do not use a C compiler")
-    parser.add_argument("--progress", action="store_true", help="show progress even if this is no terminal")
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+def add_arguments(option: Options) -> None:
+    option("mechanism")
+    option("--time", "S", "how long to simulate, s (default 1)", default="1")
+    option("--step", "S", "step and spacing of records, s (default 1e-3)", default="1e-3")
+    text = "fixed step, or as long as the tolerance lets it be"
+    option("--method", "{fixed,variable}", text, choices=METHODS, default="fixed")
+    text = "how a fixed step is taken: runge_kutta, or implicit for stiff mechanisms"
+    option("--stepper", "NAME", text, default="runge_kutta")
+    for name in PAPERS:
+        option(f"--{name}", text=argparse.SUPPRESS, default=None)
+    option("--tolerance", "X", "of the variable step (default 1e-10)", default="1e-10")
+    text = "constant torque or force (N·m, N) of a motor or cylinder; all=VALUE for every one"
+    option("--torque", text=text)
+    option("--gravity")
+    text = "what to record, such as body.platform.position or 'joint.*.velocity'"
+    option("--output", "NAME", text, **MANY)
+    option("--csv", "FILE", "write the records as a table")
+    option("--plot", "FILE", "plot the records (png, svg or pdf)")
+    option("--no-compile")
+    option("--progress")
+    option("--json", text="print the summary as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     duration, step = _positive(args.time, "--time"), _positive(args.step, "--step")
     tolerance = _positive(args.tolerance, "--tolerance")
-    if args.csv:
-        check_writable(args.csv)
-    if args.plot:
-        picture_format(check_writable(args.plot))
-    mechanism = load(args.mechanism)
-    inputs = read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder")
-    gravity = read_gravity(args.gravity)
+    check_targets(args.csv, picture=args.plot)
     begin = time.perf_counter()
-    compile = False if args.no_compile else None
     kind, ways = _simulation(args)
-    simulation = kind(mechanism, gravity=gravity, compile=compile, **ways)
+    simulation = prepared(args, kind, compile=False if args.no_compile else None, **ways)
+    mechanism = simulation.mechanism
     units = output_columns(simulation, args.output or default_outputs(mechanism))
     how: dict[str, Any] = {"step": step, "method": args.method, "tolerance": tolerance}
     how["record"] = [*units, *CHECKS]
-    simulation.set_inputs(inputs)
     start = simulation.state
     simulation.run(step, **how)  # builds all it needs, so that the time taken below is that of the run
     simulation.state = start
@@ -131,9 +104,7 @@ def run(args: argparse.Namespace) -> int:
         from ..show.plot import save_plot
 
         save_plot(args.plot, trajectory.time, columns, mechanism.name, units)
-    for what, path in (("table", args.csv), ("plot", args.plot)):
-        if path and not args.json:
-            print(f"{what}: {path}")
+    tell_written(args, table=args.csv, plot=args.plot)
     return 0
 
 

@@ -7,10 +7,9 @@ import socket
 import sys
 
 from ..errors import CutjointError
-from ..loading import load
 from ..signals import stop_on_signal
-from ..simulation import Simulation
-from .common import add_gravity, add_mechanism, add_torque, number, read_gravity, read_pairs
+from .common import number, prepared
+from .options import Options
 
 HELP = "Show a mechanism in the browser until Ctrl-C: play, scrub, drive motors, see reactions."
 EXAMPLE = """
@@ -20,20 +19,15 @@ cutjoint view stewart --torque all=10 --gravity 0 --time 3 --port 8090
 FIRST_PORT = 8080
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_mechanism(parser)
-    parser.add_argument(
-        "--port", metavar="N", help=f"where the page is served (default: the first free from {FIRST_PORT})"
-    )
-    parser.add_argument(
-        "--time", default="2", metavar="S", help="simulate that long before the page opens, s (default 2)"
-    )
-    add_torque(parser, "where the sliders of motors and cylinders start")
-    add_gravity(parser)
-    parser.add_argument(
-        "--no-browser", action="store_true", help="do not open a browser, only serve the page"
-    )
-    parser.add_argument("--no-compile", action="store_true", help="do not use a C compiler")
+def add_arguments(option: Options) -> None:
+    option("mechanism")
+    option("--port", "N", f"where the page is served (default: the first free from {FIRST_PORT})")
+    text = "simulate that long before the page opens, s (default 2)"
+    option("--time", "S", text, default="2")
+    option("--torque", text="where the sliders of motors and cylinders start; all=VALUE for every one")
+    option("--gravity")
+    option("--no-browser", text="do not open a browser, only serve the page")
+    option("--no-compile")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,8 +35,6 @@ def run(args: argparse.Namespace) -> int:
     if not 0 <= seconds <= 300:
         raise CutjointError(f"--time must be between 0 and 300 s, not {args.time}")
     port = find_port(args.port)
-    mechanism = load(args.mechanism)
-    inputs = read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder")
     try:
         import viser  # noqa: F401
     except ImportError as problem:
@@ -51,11 +43,10 @@ def run(args: argparse.Namespace) -> int:
         ) from problem
     from ..show.view import Viewer
 
-    simulation = Simulation(
-        mechanism, gravity=read_gravity(args.gravity), compile=False if args.no_compile else None
-    )
+    simulation = prepared(args, compile=False if args.no_compile else None)
+    inputs = dict(zip(simulation.inputs, simulation.u.tolist(), strict=True))
     viewer = Viewer(simulation, port, inputs, seconds)
-    print(f"{mechanism.name}: {viewer.address} (Ctrl-C ends it)", flush=True)
+    print(f"{simulation.mechanism.name}: {viewer.address} (Ctrl-C ends it)", flush=True)
     if not args.no_browser and sys.stdout.isatty():
         import webbrowser
 
