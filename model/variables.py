@@ -191,20 +191,15 @@ def variables(mechanism: Mechanism, tree: Tree) -> Variables:
 def _inputs(mechanism: Mechanism) -> dict[str, Variable]:
     result: dict[str, Variable] = {}
     items: list[Motor | Strut] = [*mechanism.motors, *(s for s in mechanism.struts if s.actuated)]
-    for item in items:
+    for at, item in enumerate(items):
         quantity = fields_of(type(item))["limit"]
         assert isinstance(quantity, Quantity)
-        units = quantity.units(TYPES[mechanism.joint(item.joint).type] if isinstance(item, Motor) else None)
-        at, limit = len(result), item.limit
+        units = quantity.units(mechanism.joint_type(item))
+        about = f"{'torque' if units == ('N.m',) else 'force'} of {item.name}"
+        most = item.limit
+        nominal = most if isfinite(most) else 1.0
         result[item.name] = Variable(
-            item.name,
-            "input",
-            slice(at, at + 1),
-            units,
-            f"{'torque' if units == ('N.m',) else 'force'} of {item.name}",
-            low=-limit,
-            high=limit,
-            nominal=limit if isfinite(limit) else 1.0,
+            item.name, "input", slice(at, at + 1), units, about, low=-most, high=most, nominal=nominal
         )
     return result
 
@@ -290,12 +285,11 @@ def _parameters(mechanism: Mechanism) -> dict[str, Variable]:
 
 def _of_joints(mechanism: Mechanism, places: Mapping[str, slice], kind: str) -> Table:
     """Positions or speeds of the tree's joints, by joint."""
-    result, cut = {}, {}
-    for joint in mechanism.joints:
-        if joint.name not in places:
-            cut[joint.name] = f"joint '{joint.name}' is cut and has no {kind} of its own; choose another"
+    result = {}
     for name, where in places.items():
         moves = TYPES[mechanism.joint(name).type]
         units = moves.position_units if kind == "position" else moves.speed_units
         result[name] = Variable(name, kind, where, units, f"{kind} of joint {name}")
-    return Table("joint", result, cut)
+    cut = (joint.name for joint in mechanism.joints if joint.name not in places)
+    absent = {name: f"joint '{name}' is cut and has no {kind} of its own; choose another" for name in cut}
+    return Table("joint", result, absent)

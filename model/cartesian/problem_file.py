@@ -24,9 +24,9 @@ from ..describe.entries import Entries
 from ..describe.field_kinds import Choice, Direction, Reference, Word
 from ..describe.fields import ONE, POSITIVE, Around, Quantity
 from ..describe.flaws import Flaw, nearest
-from ..describe.located import built, text_of
 from ..describe.mechanism import GROUND
 from ..describe.units import kind
+from ..describe.yaml_text import built, text_of
 from .constraints import Angle, Coincident, Constraint, Distance, Dot1, Dot2
 from .problem import Part, Problem
 

@@ -37,10 +37,8 @@ def tables() -> dict[str, str]:
     made["file"] = _table(Mechanism)
     rows = ((f"`{t.name}`", t.about, _coordinates(t)) for t in TYPES.values())
     made["types"] = _rows(("type", "freedoms", "coordinates"), rows)
-    listed = (
-        (f"`{g.word}.<name>.`", ", ".join(f"`{p}`" for p in _paths(g.described))) for g in groups.values()
-    )
-    made["paths"] = "".join(f"- {word} {paths}\n" for word, paths in listed if paths)
+    listed = ((group.word, _listed(_paths(group.described))) for group in groups.values())
+    made["paths"] = "".join(f"- `{word}.<name>.` {paths}\n" for word, paths in listed if paths)
     return made
 
 
@@ -48,34 +46,18 @@ def _table(described: type) -> str:
     defaults = defaults_of(described)
     fields = {key: field for key, field in fields_of(described).items() if defaults[key] is NEEDED}
     fields |= DRAWN.get(described, {}) | FORMS.get(described, {}) | fields_of(described)
-    rows = (
-        (
-            _names(key, field),
-            _help(key, field),
-            _unit(field),
-            field.values(),
-            _left_out(field, defaults.get(key)),
-        )
-        for key, field in fields.items()
-    )
+    rows = (_row(key, field, defaults.get(key)) for key, field in fields.items())
     return _rows(("field", "meaning", "unit", "values", "if left out"), rows)
 
 
-def _names(key: str, field: Field) -> str:
-    return ", ".join(f"`{name}`" for name in (field.files if isinstance(field, Group) else (key,)))
-
-
-def _help(key: str, field: Field) -> str:
-    """What it means, and which types of joints have it if not all do."""
-    owners = [f"`{t.name}`" for t in TYPES.values() if key in t.fields]
-    own = isinstance(field, Quantity) and field.joints is OWN
-    return f"{field.help}; for {', '.join(owners)}" if own else field.help
-
-
-def _unit(field: Field) -> str:
-    """A unit as people write it: N·m·s/rad²."""
-    unit = field.unit if isinstance(field, Quantity) else "1"
-    return "" if unit == "1" else unit.replace(".", "·").translate(_POWERS)
+def _row(key: str, field: Field, default: Any) -> tuple[str, ...]:
+    names = field.files if isinstance(field, Group) else (key,)
+    about, unit = field.help, ""
+    if isinstance(field, Quantity):
+        unit = field.unit.removeprefix("1").replace(".", "·").translate(_POWERS)  # N·m·s/rad²
+        if field.joints is OWN:
+            about += f"; for {_listed(t.name for t in TYPES.values() if key in t.fields)}"
+    return _listed(names), about, unit, field.values(), _left_out(field, default)
 
 
 def _left_out(field: Field, default: Any) -> str:
@@ -100,6 +82,10 @@ def _paths(described: type, stem: str = "") -> Iterable[str]:
             yield from _paths(field.described, f"{stem}{key}.")
         elif isinstance(field, Quantity) and field.parameter:
             yield stem + key
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _rows(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -8,7 +8,7 @@ a mechanism marks as a parameter stays a symbol in its equations; everything els
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,24 +18,19 @@ import numpy as np
 from ..joints.types import JointType
 from .field_kinds import Group, Part
 from .fields import ONE, PER_FREEDOM, Around, Field, Quantity, fields_of
-from .flaws import Flaw, Place, nearest, plain_number, plain_vector
+from .flaws import Flaw, Place, nearest, plain_vector
 from .mechanism import Mechanism
 from .units import kind
 
 _COMPONENT = re.compile(r"(.+)\[(\d{1,9})\]", re.ASCII | re.DOTALL)
 
 
-def _has_numbers(described: type) -> bool:
-    """Whether items have anything that can be a parameter."""
-    fields = fields_of(described).values()
-    return any(isinstance(field, Quantity) and field.parameter for field in fields)
-
-
-# The first word of a path -> where a mechanism holds such items.
+# The first word of a path -> where a mechanism holds such items; those without numbers have no paths.
 _GROUPS = {
     field.word: key
     for key, field in fields_of(Mechanism).items()
-    if isinstance(field, Group) and _has_numbers(field.described)
+    if isinstance(field, Group)
+    and any(isinstance(f, Quantity) and f.parameter for f in fields_of(field.described).values())
 }
 
 
@@ -91,8 +86,12 @@ def _paths(stem: str, item: Any, joint: JointType | None) -> Iterator[Location]:
         if isinstance(field, Part):
             yield from _paths(f"{stem}{key}.", getattr(item, key), joint)
         elif isinstance(field, Quantity) and field.changeable(item, key, joint):
-            units = field.units(joint)
-            yield Location(stem + key, field, tuple(range(len(units))), units, field.size == ONE)
+            yield _location(stem + key, field, joint)
+
+
+def _location(whole: str, field: Quantity, joint: JointType | None) -> Location:
+    units = field.units(joint)
+    return Location(whole, field, tuple(range(len(units))), units, field.size == ONE)
 
 
 def locate(mechanism: Mechanism, path: str, place: Place = ()) -> Location:
@@ -103,13 +102,13 @@ def locate(mechanism: Mechanism, path: str, place: Place = ()) -> Location:
     field = fields_of(type(holder)).get(key) if holder else None
     if not isinstance(field, Quantity) or not field.changeable(holder, key, joint):
         raise Flaw(place, f"the path '{path}' leads to no number; {_hint(mechanism, whole, field, joint)}")
-    units, one = field.units(joint), field.size == ONE
+    at = _location(whole, field, joint)
     if index is None:
-        return Location(whole, field, tuple(range(len(units))), units, one)
-    if one or not 1 <= index <= len(units):
-        has = "is one number" if one else f"has the components 1 to {len(units)}"
+        return at
+    if at.alone or index - 1 not in at.indices:
+        has = "is one number" if at.alone else f"has the components 1 to {len(at.units)}"
         raise Flaw(place, f"the path '{path}' leads to no number; '{whole}' {has}")
-    return Location(whole, field, (index - 1,), units[index - 1 : index], True)
+    return at._replace(indices=(index - 1,), units=at.units[index - 1 : index], alone=True)
 
 
 def _holder(mechanism: Mechanism, whole: str) -> tuple[Any, JointType | None]:
@@ -156,16 +155,20 @@ def lookup(mechanism: Mechanism, path: str) -> Any:
 def replace_value(mechanism: Mechanism, path: str, value: Any) -> Mechanism:
     """The same mechanism with another value at a path; `check.check` tells whether it makes sense."""
     at = locate(mechanism, path)
-    if at.alone:
-        values: tuple[float, ...] = (plain_number(value, (path,)),)
-    else:
-        values = plain_vector(value, (path,), [None] * len(at.indices))
+    numbers = plain_vector([value] if at.alone else value, (path,), [None] * len(at.indices))
+    return _placed(mechanism, at, numbers)
+
+
+def _placed(mechanism: Mechanism, at: Location, numbers: Sequence[Any]) -> Mechanism:
+    """The same mechanism with these numbers or symbols where a path leads; a vector with a symbol is SX."""
     if at.field.size == ONE:
-        return _set(mechanism, at.whole, values[0])
-    vector = list(_get(mechanism, at.whole))
-    for index, number in zip(at.indices, values, strict=True):
+        return _set(mechanism, at.whole, numbers[0])
+    present = _get(mechanism, at.whole)
+    vector = ca.vertsplit(present) if isinstance(present, ca.SX) else list(present)
+    for index, number in zip(at.indices, numbers, strict=True):
         vector[index] = number
-    return _set(mechanism, at.whole, tuple(vector))
+    symbolic = any(isinstance(x, ca.SX) for x in vector)
+    return _set(mechanism, at.whole, ca.vertcat(*vector) if symbolic else tuple(vector))
 
 
 def _get(mechanism: Mechanism, whole: str) -> Any:
@@ -174,11 +177,11 @@ def _get(mechanism: Mechanism, whole: str) -> Any:
 
 def _set(mechanism: Mechanism, whole: str, value: Any) -> Mechanism:
     word, *inner = whole.split(".")
-    if not inner:
-        return replace(mechanism, **{word: value})
-    items = getattr(mechanism, _GROUPS[word])
-    changed: Any = tuple(_put(x, inner[1:], value) if x.name == inner[0] else x for x in items)
-    return replace(mechanism, **{_GROUPS[word]: changed})
+    if inner:
+        name, *words = inner
+        items = getattr(mechanism, _GROUPS[word])
+        word, value = _GROUPS[word], tuple(_put(x, words, value) if x.name == name else x for x in items)
+    return replace(mechanism, **{word: value})
 
 
 def _put(item: Any, words: list[str], value: Any) -> Any:
@@ -237,17 +240,7 @@ def symbolic(
     symbols, and where each parameter is in p. `default_vector` gives their values.
     """
     placed = layout(mechanism, names)
-    symbols = []
-    for item in placed:
-        at = item.at
-        symbol = ca.SX.sym(item.name, len(at.indices))
-        symbols.append(symbol)
-        if at.field.size == ONE:
-            mechanism = _set(mechanism, at.whole, symbol)
-            continue
-        value = _get(mechanism, at.whole)
-        column = ca.SX(value) if isinstance(value, ca.SX) else ca.SX(ca.DM(list(value)))
-        for k, index in enumerate(at.indices):
-            column[index] = symbol[k]
-        mechanism = _set(mechanism, at.whole, column)
-    return mechanism, ca.vertcat(*symbols) if symbols else ca.SX(0, 1), placed
+    symbols = [ca.SX.sym(item.name, len(item.at.indices)) for item in placed]
+    for item, symbol in zip(placed, symbols, strict=True):
+        mechanism = _placed(mechanism, item.at, ca.vertsplit(symbol))
+    return mechanism, ca.vertcat(ca.SX(0, 1), *symbols), placed

@@ -20,10 +20,9 @@ from .entries import Entries
 from .field_kinds import Group
 from .fields import NEEDED, Around, defaults_of, fields_of
 from .flaws import nearest
-from .located import built, text_of
 from .mechanism import GROUND, ORIGIN, Mechanism
 from .read_item import FORMS, Reading
-from .yaml_text import parse
+from .yaml_text import built, parse, text_of
 
 Check = Callable[[Mechanism], Mechanism]
 

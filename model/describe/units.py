@@ -8,9 +8,10 @@ so "35 mm" is the same number as 0.035 and "90 deg" the same as math.pi / 2.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from math import isinf, isnan, pi
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import DescriptionError
 
@@ -35,41 +36,30 @@ class Unit(NamedTuple):
         return same and (self.angle == other.angle or (self.angle == 0 and other.mass != 0))
 
 
-def _unit(factor: str, length: int = 0, mass: int = 0, time: int = 0, angle: int = 0, turns: int = 0) -> Unit:
-    return Unit(Fraction(factor), turns, length, mass, time, angle)
-
-
 _FOOT, _POUND_FORCE = Fraction("0.3048"), Fraction("4.4482216152605")
+Factors: TypeAlias = Mapping[str, str | int | Fraction]
+_LENGTHS: Factors = {
+    "m": 1,
+    "mm": "1/1000",
+    "cm": "1/100",
+    "km": 1000,
+    "um": "1/1000000",
+    "in": "0.0254",
+    "ft": _FOOT,
+}
+_MASSES: Factors = {"kg": 1, "g": "1/1000", "t": 1000, "lb": "0.45359237", "slug": _POUND_FORCE / _FOOT}
+_KINDS: dict[tuple[int, ...], Factors] = {  # by the powers of π, length, mass, time and angle
+    (0, 1, 0, 0, 0): _LENGTHS,
+    (0, 0, 1, 0, 0): _MASSES,
+    (0, 0, 0, 1, 0): {"s": 1, "ms": "1/1000", "min": 60, "h": 3600},
+    (0, 0, 0, 0, 1): {"rad": 1, "mrad": "1/1000"},
+    (1, 0, 0, 0, 1): {"deg": "1/180", "°": "1/180", "turn": 2, "rev": 2},
+    (1, 0, 0, -1, 1): {"rpm": "1/30"},
+    (0, 1, 1, -2, 0): {"N": 1, "kN": 1000, "MN": 1000000, "lbf": _POUND_FORCE},
+    (0, 2, 1, -2, 0): {"Nm": 1, "kNm": 1000},
+}
 UNITS = {
-    "m": _unit("1", length=1),
-    "mm": _unit("1/1000", length=1),
-    "cm": _unit("1/100", length=1),
-    "km": _unit("1000", length=1),
-    "um": _unit("1/1000000", length=1),
-    "in": _unit("0.0254", length=1),
-    "ft": Unit(_FOOT, 0, 1),
-    "rad": _unit("1", angle=1),
-    "mrad": _unit("1/1000", angle=1),
-    "deg": _unit("1/180", angle=1, turns=1),
-    "°": _unit("1/180", angle=1, turns=1),
-    "turn": _unit("2", angle=1, turns=1),
-    "rev": _unit("2", angle=1, turns=1),
-    "kg": _unit("1", mass=1),
-    "g": _unit("1/1000", mass=1),
-    "t": _unit("1000", mass=1),
-    "lb": _unit("0.45359237", mass=1),
-    "slug": Unit(_POUND_FORCE / _FOOT, 0, 0, 1),
-    "s": _unit("1", time=1),
-    "ms": _unit("1/1000", time=1),
-    "min": _unit("60", time=1),
-    "h": _unit("3600", time=1),
-    "rpm": _unit("1/30", time=-1, angle=1, turns=1),
-    "N": _unit("1", 1, 1, -2),
-    "kN": _unit("1000", 1, 1, -2),
-    "MN": _unit("1000000", 1, 1, -2),
-    "lbf": Unit(_POUND_FORCE, 0, 1, 1, -2),
-    "Nm": _unit("1", 2, 1, -2),
-    "kNm": _unit("1000", 2, 1, -2),
+    name: Unit(Fraction(factor), *powers) for powers, unit in _KINDS.items() for name, factor in unit.items()
 }
 # At most four digits of exponent: fractions are exact, and 10**999999999 fills the memory.
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)\s*(.*?)\s*", re.DOTALL)

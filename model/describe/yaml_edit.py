@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isclose
 from typing import Any
 
 from ruamel.yaml.nodes import MappingNode
@@ -10,6 +11,13 @@ from ruamel.yaml.nodes import MappingNode
 from .flaws import Place
 from .units import like, quantity
 from .yaml_text import parse, written
+
+_ROUND_OFF = 1e-14  # what changing axes and units may cost, of the largest number near
+
+
+def near(x: float, y: float, reach: float) -> bool:
+    """Whether two numbers differ by rounding only, of what is measured as far as `reach`."""
+    return isclose(x, y, rel_tol=_ROUND_OFF, abs_tol=_ROUND_OFF * reach)
 
 
 class NotInPlace(Exception):
@@ -22,6 +30,7 @@ class Edits:
     def __init__(self, text: str) -> None:
         self._text = text
         self.values, _, self._nodes = parse(text)
+        self.reach = 0.0  # how far from the origin numbers of the text are measured
         self._changes: list[tuple[int, int, str]] = []
         self._added: dict[Place, dict[str, Any]] = {}
 
@@ -46,7 +55,7 @@ class Edits:
                 self.put((*place, str(k + 1)), x, units[k : k + 1])
         elif several or isinstance(present, dict | list):
             self._change(place, written(value))
-        elif quantity(present, units[0]) != value:
+        elif not near(quantity(present, units[0]), value, self.reach):
             self._change(place, like(value, present))
 
     def add(self, place: Place, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""YAML as descriptions use it: safe to read, with the place of every value, and written the same way.
+"""YAML as descriptions use it: safe to read, flaws told with file and line, and written the same way.
 
 Text becomes a graph of nodes by ruamel.yaml's own parser, in Python throughout; this file makes plain
 values of the nodes and never anything else, whatever tags they carry. Plain scalars follow YAML 1.2,
@@ -9,9 +9,11 @@ since the older rules surprise engineers: `010` is ten and not eight, `1:30` is 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from copy import copy
 from json import dumps
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
@@ -21,9 +23,10 @@ from ruamel.yaml.nodes import CollectionNode, MappingNode, ScalarNode, SequenceN
 from ruamel.yaml.reader import ReaderError
 
 from ..errors import DescriptionError
-from .flaws import Place
+from .flaws import Flaw, Place
 from .units import number
 
+Built = TypeVar("Built")
 LARGEST_FILE = 1_000_000  # bytes; a mechanism of a thousand bodies needs half of it
 _DEEPEST = 20
 _MOST_VALUES = 200_000
@@ -68,6 +71,38 @@ class _Composer(Composer):
         return node
 
 
+def text_of(path: Path) -> str:
+    """The text of a description file, never more than the limit, even of an endless device."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise DescriptionError(f"{path} is larger than {LARGEST_FILE // 1_000_000} MB: no description")
+        return content.decode("utf-8-sig")
+    except OSError as error:
+        raise DescriptionError(f"can't read '{path}': {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise DescriptionError(f"{path}: not YAML: the file is not text in UTF-8") from None
+
+
+def built(text: str, file: str, build: Callable[[Any], Built]) -> Built:
+    """What `build` makes of the parsed text; messages name the file, and the line where there is one."""
+    lines: dict[Place, int] = {}
+    try:
+        parsed = parse(text)
+        lines = parsed.lines
+        return build(parsed.values)
+    except Flaw as flaw:
+        place = flaw.place
+        while place and place not in lines:
+            place = place[:-1]
+        line = f", line {lines[place]}" if place else ""
+        raise DescriptionError(f"{file}{line}: {flaw}") from None
+    except DescriptionError as error:
+        joiner = ", " if str(error).startswith("line ") else ": "
+        raise DescriptionError(f"{file}{joiner}{error}") from None
+
+
 def parse(text: str) -> Parsed:
     """The values in `text`, the line of each, and the nodes they were made of."""
     yaml = YAML(typ="safe", pure=True)
@@ -82,7 +117,8 @@ def parse(text: str) -> Parsed:
         raise DescriptionError(f"not YAML: the character {character} is not allowed") from None
     if node is None:
         raise DescriptionError("the file is empty; it needs at least 'bodies' and 'joints'")
-    return _Values().walk(node)
+    parsed = Parsed(None, {}, {})
+    return parsed._replace(values=_value(node, (), parsed))
 
 
 def _not_yaml(error: MarkedYAMLError) -> str:
@@ -93,44 +129,39 @@ def _not_yaml(error: MarkedYAMLError) -> str:
     return f"{line}not YAML: {error.problem or error.context}"
 
 
-class _Values:
-    """Turns nodes into values; counts them, since aliases can multiply a few lines without end."""
+def _value(node: Any, place: Place, parsed: Parsed) -> Any:
+    """The value of a node; counts them, since aliases can multiply a few lines without end."""
+    line = node.start_mark.line + 1
+    parsed.lines.setdefault(place, line)
+    parsed.nodes[place] = node
+    if len(parsed.nodes) > _MOST_VALUES or len(place) > _DEEPEST:
+        raise DescriptionError(f"line {line}: aliases (*name) repeat too much; write the values out")
+    tag = str(node.tag).removeprefix(_TAG)
+    if isinstance(node, MappingNode) and tag == "map":
+        return _mapping(node, place, parsed)
+    if isinstance(node, SequenceNode) and tag == "seq":
+        return [_value(item, (*place, str(k + 1)), parsed) for k, item in enumerate(node.value)]
+    if isinstance(node, ScalarNode) and tag in _WORDS:
+        return _scalar(tag, node.value)
+    raise DescriptionError(f"line {line}: the tag '{node.tag}' is not used in descriptions; remove it")
 
-    def __init__(self) -> None:
-        self.lines: dict[Place, int] = {}
-        self.nodes: dict[Place, Any] = {}
 
-    def walk(self, node: Any) -> Parsed:
-        return Parsed(self.value(node, ()), self.lines, self.nodes)
-
-    def value(self, node: Any, place: Place) -> Any:
-        line = node.start_mark.line + 1
-        self.lines.setdefault(place, line)
-        self.nodes[place] = node
-        if len(self.nodes) > _MOST_VALUES or len(place) > _DEEPEST:
-            raise DescriptionError(f"line {line}: aliases (*name) repeat too much; write the values out")
-        tag = str(node.tag).removeprefix(_TAG)
-        if isinstance(node, MappingNode) and tag == "map":
-            return self.mapping(node, place)
-        if isinstance(node, SequenceNode) and tag == "seq":
-            return [self.value(item, (*place, str(k + 1))) for k, item in enumerate(node.value)]
-        if isinstance(node, ScalarNode) and tag in _WORDS:
-            return _scalar(tag, node.value)
-        raise DescriptionError(f"line {line}: the tag '{node.tag}' is not used in descriptions; remove it")
-
-    def mapping(self, node: Any, place: Place) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        for key, item in node.value:
-            line = key.start_mark.line + 1
-            if not isinstance(key, ScalarNode):
-                raise DescriptionError(f"line {line}: a field's name must be a word, not a list or mapping")
-            name = str(key.value)
-            if name in result:
-                first = self.lines[(*place, name)]
-                raise DescriptionError(f"line {line}: {_twice(place, name)} (first in line {first})")
-            self.lines[(*place, name)] = line
-            result[name] = self.value(item, (*place, name))
-        return result
+def _mapping(node: Any, place: Place, parsed: Parsed) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, item in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, ScalarNode):
+            raise DescriptionError(f"line {line}: a field's name must be a word, not a list or mapping")
+        name = str(key.value)
+        here = (*place, name)
+        if name in result:
+            twice = f"the field '{name}' is given twice; remove one"
+            if len(place) == 1:
+                twice = f"two {place[0]} are named '{name}'; rename one"
+            raise DescriptionError(f"line {line}: {twice} (first in line {parsed.lines[here]})")
+        parsed.lines[here] = line
+        result[name] = _value(item, here, parsed)
+    return result
 
 
 def _scalar(tag: str, text: str) -> Any:
@@ -145,12 +176,6 @@ def _scalar(tag: str, text: str) -> Any:
         except ValueError:
             return text
     return text
-
-
-def _twice(place: Place, name: str) -> str:
-    if len(place) == 1:
-        return f"two {place[0]} are named '{name}'; rename one"
-    return f"the field '{name}' is given twice; remove one"
 
 
 # -- writing ------------------------------------------------------------------------------------
