@@ -12,9 +12,9 @@ from typing import Any
 
 import casadi as ca
 
+from ..model import thresholds
 from ..model.compile.c_pieces import split
 from ..model.equations.topology import start_coordinates
-from ..model.manifold import thresholds
 from .functions import functions
 from .plan import Plan, wanted_speeds
 

@@ -21,10 +21,10 @@ from pythonfmu.enums import Fmi2Status
 
 from ..model.errors import CutjointError, SimulationError
 from ..model.loading import load
-from ..model.manifold.thresholds import SAME_TIME
 from ..model.run.assembly import consistent_speeds
 from ..model.simulation import Simulation
 from ..model.state import State
+from ..model.thresholds import SAME_TIME
 from .plan import Plan, plan
 
 

@@ -16,7 +16,7 @@ from .engine import Engine
 from .equations.terms import Equations
 from .errors import SimulationError
 from .manifold.gaps import loop_gaps
-from .manifold.thresholds import REFUSED
+from .thresholds import REFUSED
 
 Traced = Callable[[Equations], ca.Function]
 

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..model import CutjointError, Simulation
-from ..model.manifold.thresholds import SAME_TIME
 from ..model.run.joint_values import JointValues
+from ..model.thresholds import SAME_TIME
 from .follow import Follower
 from .motor_commands import Commands
 from .pace import Pace

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..model.errors import UnknownName
-from ..model.manifold.thresholds import NEAR_SINGULAR, SAME_TIME
+from ..model.thresholds import NEAR_SINGULAR, SAME_TIME
 from .loop import Loop
 from .settings import REAL_TIME, SettingError
 

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any
 
 from ..model import CutjointError
-from ..model.manifold.thresholds import SAME_TIME
+from ..model.thresholds import SAME_TIME
 
 REAL_TIME, FAST, LOCK_STEP, PAUSED = MODES = ("real_time", "fast", "lock_step", "paused")
 OWN_GRAVITY = "description"

@@ -14,7 +14,7 @@ PACKAGES = ("model", "fmu", "ros", "benchmarks", "examples")
 # From the ground up. A room is a folder or a file of `model/`, or another package; it imports from
 # its own floor and from those below.
 LAYERS: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("errors", "signals", "shipped descriptions"), "know nothing but Python"),
+    (("errors", "signals", "thresholds", "shipped descriptions"), "know nothing but Python"),
     (("files",), "written whole or not at all, or an error says why"),
     (("joints",), "what a joint type is, before anything is described with it"),
     (("describe",), "a mechanism as data"),

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..describe.mechanism import GROUND
 from ..errors import AssemblyError, DescriptionError
-from ..manifold.thresholds import RANK
+from ..thresholds import RANK
 from .conflict import conflict, search
 from .constraints import BodyPose, Constraint, Side, exact, pose
 from .newton import newton

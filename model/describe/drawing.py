@@ -6,9 +6,9 @@ from math import hypot, sqrt
 from typing import TypeAlias
 
 from ..errors import DescriptionError
+from ..thresholds import NOT_ROTATION, NOT_SYMMETRIC, PARALLEL
 
 Vector: TypeAlias = tuple[float, ...]
-_PARALLEL = 1e-6  # sine of the angle below which two directions are taken for one
 
 
 def minus(a: Vector, b: Vector) -> Vector:
@@ -51,7 +51,7 @@ def orientation(axis: Vector, across: Vector | None = None) -> Vector:
         across = tuple(sign if k == follows else 0.0 for k in range(3))
     x = unit(across)
     x = minus(x, tuple(dot(x, z) * c for c in z))
-    if hypot(*x) < _PARALLEL:
+    if hypot(*x) < PARALLEL:
         raise DescriptionError("must not be parallel to axis")
     x = unit(x)
     return euler_parameters((x, cross(z, x), z))
@@ -95,7 +95,7 @@ def matrix_orientation(rows: list[Vector]) -> Vector:
     """Euler parameters of a rotation matrix written with a few digits."""
     x, y, z = (tuple(row[k] for row in rows) for k in range(3))
     off = max(abs(dot(a, b) - (a is b)) for a in (x, y, z) for b in (x, y, z))
-    if off > 1e-3 or dot(cross(x, y), z) < 0:
+    if off > NOT_ROTATION or dot(cross(x, y), z) < 0:
         raise DescriptionError("must be a rotation matrix: columns of length 1, right-handed")
     return orientation(z, x)
 
@@ -111,6 +111,6 @@ def symmetric_inertia(axis: Vector, along: float, across: float) -> Vector:
 def matrix_inertia(rows: list[Vector]) -> Vector:
     """The six numbers of a symmetric 3×3 matrix."""
     size = max(abs(x) for row in rows for x in row)
-    if any(abs(rows[i][j] - rows[j][i]) > 1e-9 * size for i in range(3) for j in range(i)):
+    if any(abs(rows[i][j] - rows[j][i]) > NOT_SYMMETRIC * size for i in range(3) for j in range(i)):
         raise DescriptionError("must be a symmetric matrix")
     return (rows[0][0], rows[1][1], rows[2][2], rows[0][1], rows[0][2], rows[1][2])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..joints.types import TYPES, JointType
+from ..thresholds import INERTIA_ROUND_OFF, UNIT_ROUND_OFF
 from .drawing import Vector, matrix_inertia, matrix_orientation, symmetric_inertia
 from .entries import Entries
 from .fields import COORDINATES, Around, Field, Quantity
@@ -24,8 +25,6 @@ _DIRECTIONS = {
     for n, name in enumerate("xyz")
     for sign in ("", "+", "-")
 }
-_INERTIA_ROUND_OFF = 1e-6  # printed inertias are rounded, and flat bodies sit on the limit
-_UNIT_ROUND_OFF = 1e-12
 
 
 def name(text: Any, place: Place) -> str:
@@ -189,7 +188,7 @@ class Inertia(Quantity):
         six = super().check(self._six(value, place, around) if around.in_file else value, place, around)
         xx, yy, zz, xy, xz, yz = six
         small, middle, large = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        slack = _INERTIA_ROUND_OFF * max(abs(small), abs(large))
+        slack = INERTIA_ROUND_OFF * max(abs(small), abs(large))
         moments = f"{small:.4g}, {middle:.4g}, {large:.4g}"
         if small < -slack:
             raise Flaw(place, f"no body has a negative moment of inertia; the principal ones are {moments}")
@@ -247,7 +246,7 @@ def unit_length(e: tuple[float, ...], place: Place) -> tuple[float, ...]:
     if not 0.99 < size < 1.01:
         text = f"{place[-1]} must be Euler parameters (w, x, y, z) of length 1, not of length {size:.4g}"
         raise Flaw(place, text)
-    return e if abs(size - 1) <= _UNIT_ROUND_OFF else tuple(x / size for x in e)
+    return e if abs(size - 1) <= UNIT_ROUND_OFF else tuple(x / size for x in e)
 
 
 @dataclass(frozen=True)

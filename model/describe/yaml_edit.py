@@ -8,16 +8,15 @@ from typing import Any
 
 from ruamel.yaml.nodes import MappingNode
 
+from ..thresholds import REWRITTEN
 from .flaws import Place
 from .units import like, quantity
 from .yaml_text import parse, written
 
-_ROUND_OFF = 1e-14  # what changing axes and units may cost, of the largest number near
-
 
 def near(x: float, y: float, reach: float) -> bool:
     """Whether two numbers differ by rounding only, of what is measured as far as `reach`."""
-    return isclose(x, y, rel_tol=_ROUND_OFF, abs_tol=_ROUND_OFF * reach)
+    return isclose(x, y, rel_tol=REWRITTEN, abs_tol=REWRITTEN * reach)
 
 
 class NotInPlace(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..manifold.thresholds import LONGEST, RANK
+from ..thresholds import LONGEST, RANK
 from .dimensions import Design
 
 MOST_TRIALS = 200

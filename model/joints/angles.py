@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-GIMBAL = 1e-7  # cosine of the pitch below which yaw is kept
+from ..thresholds import GIMBAL
 
 
 class Aim(NamedTuple):

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-SNAP = 1e-14
+from ..thresholds import SNAP
 
 
 class Pose(NamedTuple):
@@ -27,7 +27,7 @@ IDENTITY = Pose(ca.SX.eye(3), ca.SX.zeros(3, 1))
 
 
 def snap(x: Any) -> Any:
-    """The same matrix; if it is a constant, entries within 1e-14 of −1, 0, 1 are made exact."""
+    """The same matrix; if it is a constant, entries all but −1, 0, 1 are made exact."""
     if not x.is_constant():
         return x
     values = np.array(ca.DM(x))

@@ -13,7 +13,7 @@ from functools import lru_cache
 import casadi as ca
 
 from ..equations.terms import Equations, closure, once
-from .thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
+from ..thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
 
 
 @lru_cache

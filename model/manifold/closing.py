@@ -22,7 +22,7 @@ import casadi as ca
 from ..equations.scales import Scales
 from ..equations.solve import SOFTNESS, SWEEPS, backward, entries, factorize, forward, least_degree, softened
 from ..equations.terms import Equations, closure, once, retraction
-from .thresholds import (
+from ..thresholds import (
     ASSEMBLY_TRIES,
     CLOSED,
     FIRST_DAMPING,

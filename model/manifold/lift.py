@@ -14,8 +14,8 @@ from typing import Any
 import casadi as ca
 
 from ..equations.terms import Equations, once
+from ..thresholds import LIFT_TRIES, LONGEST, OPEN, TINY
 from .closing import Pieces, closing, free_directions, pieces, pieces_by_joint
-from .thresholds import LIFT_TRIES, LONGEST, OPEN, TINY
 
 
 def displacement(eq: Equations) -> ca.Function:

@@ -24,8 +24,7 @@ from ..equations.loops import cut_loops
 from ..equations.outputs import energies
 from ..equations.solve import accelerations
 from ..equations.terms import Equations, at_rest, metric, once, project_position, rates
-from .redundancy import grows_beside_manifold
-from .thresholds import (
+from ..thresholds import (
     ENERGY_ERROR,
     ENERGY_ROUND_OFF,
     MOST_SCALING,
@@ -35,6 +34,7 @@ from .thresholds import (
     STEP_GAP,
     TINY,
 )
+from .redundancy import grows_beside_manifold
 
 # Classical Runge-Kutta: nodes, weights. Each stage uses the slope before it.
 NODES = (0.0, 0.5, 0.5, 1.0)

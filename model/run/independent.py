@@ -10,8 +10,8 @@ import numpy as np
 from ..engine import Engine
 from ..errors import SimulationError
 from ..manifold.rank import motions
-from ..manifold.thresholds import DETERMINED, OPEN, RANK, SLIP
 from ..state import State
+from ..thresholds import DETERMINED, OPEN, RANK, SLIP
 
 CHARTS = ("auto", "partition", "tangent")
 

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from ..errors import SimulationError
-from ..manifold.thresholds import LEAST_TOLERANCE, SAME_TIME
 from ..state import LiveState
+from ..thresholds import LEAST_TOLERANCE, SAME_TIME
 from ..variables import Variable, Variables
 from .events import Event, Watch
 from .trajectory import Trajectory

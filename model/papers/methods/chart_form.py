@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...manifold.thresholds import FAR
 from ...run.local_form import LocalForm, LocalSolver
+from ...thresholds import FAR
 from . import thesis_charts, traced
 from .method import Method
 

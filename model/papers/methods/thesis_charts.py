@@ -24,8 +24,8 @@ import numpy as np
 from scipy.linalg import qr
 
 from ...errors import SimulationError
-from ...manifold.thresholds import RANK
 from ...run.local_form import ChartLost
+from ...thresholds import RANK
 
 KINDS = ("partition", "tangent_qr", "tangent_svd", "differentiable", "chosen")
 DEGRADED = 0.3  # a chart is changed when its `quality` falls to this part of what it was

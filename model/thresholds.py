@@ -1,9 +1,21 @@
-"""Every number by which the manifold is judged, once, with its reason. C gets them by a generated header.
+"""Every number by which a mechanism is judged, once, with its reason. C gets them by a generated header.
 
 Residuals are in metres and radians, as `loops.py` writes them; ratios have no unit.
 """
 
 from __future__ import annotations
+
+# -- descriptions --------------------------------------------------------------------------------
+PARALLEL = 1e-6  # sine of the angle below which two directions are taken for one
+NOT_ROTATION = 1e-3  # products of columns off those of a rotation matrix, which is written with a few digits
+NOT_SYMMETRIC = 1e-9  # of the largest entry: the same number is written twice
+INERTIA_ROUND_OFF = 1e-6  # of the moments: printed ones are rounded, and flat bodies sit on the limit
+UNIT_ROUND_OFF = 1e-12  # of one: Euler parameters of this length stay as they are written
+REWRITTEN = 1e-14  # of the largest number near: what changing axes and units may cost
+
+# -- rotations -----------------------------------------------------------------------------------
+SNAP = 1e-14  # entries of constant rotations this near to -1, 0 or 1 are made so, which removes operations
+GIMBAL = 1e-7  # cosine of the pitch below which yaw is kept, and its square below which yaw's rate is bounded
 
 # -- closing loops -----------------------------------------------------------------------------
 CLOSED = 1e-13  # residual at which Newton's method ends: a few units of round-off for sizes of a metre
