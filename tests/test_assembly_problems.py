@@ -19,10 +19,10 @@ from cutjoint.model.cartesian import (
     load_problem,
     read_problem,
 )
-from cutjoint.model.cartesian.newton import newton
 from cutjoint.model.cli.main import main
 from cutjoint.model.errors import AssemblyError, DescriptionError
 from cutjoint.model.joints import euler
+from cutjoint.model.papers.liu_newton import newton
 
 X, Y, Z, O = (1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0), (0.0, 0, 0)  # noqa: E741
 ARM = Part("arm", (0.1, 0.2, 0.3), (1, 0.1, 0.2, 0.3))

@@ -257,7 +257,7 @@ def test_a_longer_leg_of_the_platform_is_absorbed(free):
     new = result.mechanism
     assert read(write(new)) == new
     simulation = Simulation(new, compile=False)
-    assert simulation.start_report.iterations <= 1 and simulation.start_report.residual < 1e-12
+    assert simulation.start_report.iterations == 0 and simulation.start_report.residual < 1e-12
     leg = np.subtract(new.joint("ball1").on_parent.position, new.joint("hinge1").on_child.position)
     old = np.subtract(
         mechanism.joint("ball1").on_parent.position, mechanism.joint("hinge1").on_child.position

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
+from ..equations.solve import SOFTNESS, SWEEPS
+from ..thresholds import RANK
+
 Array = np.ndarray
-SOFTNESS = 1e-10  # relative weight of the proximal term, as in the engine's `solve`
-SWEEPS = 3
 
 
 def cartesian_multipliers(M: Array, Cq: Array, f: Array, ddq: Array) -> Array:
     """λ of C_qᵀλ = f − M q̈ with the least norm."""
-    lam: Array = np.linalg.lstsq(Cq.T, f - M @ ddq, rcond=1e-9)[0]
+    lam: Array = np.linalg.lstsq(Cq.T, f - M @ ddq, rcond=RANK)[0]
     return lam
 
 

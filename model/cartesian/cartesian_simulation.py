@@ -13,19 +13,19 @@ from ..compile.kernel import kernel
 from ..describe.mechanism import Mechanism
 from ..errors import AssemblyError, SimulationError
 from ..loading import load
+from ..manifold.newton import descend
+from ..manifold.rank import rank
 from ..run.integrate import Projected, run_recorded
 from ..run.trajectory import Trajectory
 from ..simulation import Simulation
+from ..thresholds import RANK
 from .augmented import augmented, cartesian_multipliers
 from .drives import Laws
 from .laws import Law
 from .lock import Lock
-from .newton import newton
 from .system import System, system
 
 Array = np.ndarray
-TOLERANCE = 1e-12  # mean residual of an assembled pose, metres or radians
-MOST, SINGULAR = 50, 1e-9  # steps of Newton's method, and where it calls C_q singular
 
 
 class CartesianSimulation:
@@ -153,8 +153,7 @@ class CartesianSimulation:
 
     def freedom(self) -> int:
         """Freedoms that constraints and laws leave at the present pose."""
-        Cq = self._terms(self.time, self.q, self.dq)[3]
-        return self.system.size - int(np.linalg.matrix_rank(Cq, tol=1e-9 * np.linalg.norm(Cq, 2)))
+        return self.system.size - rank(self._terms(self.time, self.q, self.dq)[3])
 
     # -- inside --------------------------------------------------------------------------
 
@@ -186,18 +185,17 @@ class CartesianSimulation:
         return q, dq
 
     def _close(self, t: float, q: Array) -> Array:
-        """Newton's method onto C(q, t) = 0, shortest steps where rows are too few or too many."""
+        """The pose near q with C(q, t) = 0."""
         rest = np.zeros_like(q)
 
-        def constraints(x: Array) -> tuple[Array, Array]:
-            C, Cq = self._terms(t, x[0], rest)[2:4]
-            return C[None], Cq[None]
+        def slope(x: Array) -> tuple[Array, Array]:
+            _, _, C, Cq, _, _ = self._terms(t, x, rest)
+            return C, Cq
 
-        rows = sum(len(group.names) for group in self.system.groups)
-        found = newton(constraints, q[None], TOLERANCE * rows**0.5, MOST, SINGULAR)
-        if found.converged[0]:
-            return self._unit(np.concatenate([found.q[0], rest]))[: len(q)]
-        C = self._terms(t, found.q[0], rest)[2]
+        found, _, _, closed = descend(slope, q)
+        if closed:
+            return self._unit(np.concatenate([found, rest]))[: len(q)]
+        C = self._terms(t, found, rest)[2]
         worst = max(self.system.groups, key=lambda g: np.abs(C[g.where]).max(initial=0.0))
         raise AssemblyError(
             f"'{self.mechanism.name}' can't follow its motion laws at t = {t:g} s: '{worst.name}' stays off "
@@ -236,12 +234,12 @@ class CartesianSimulation:
                 f"the motion laws leave '{self.mechanism.name}' {free} freedom{'s' * (free > 1)}; "
                 "prescribe as many coordinates more"
             )
-        return np.linalg.lstsq(Cq, -Ct, rcond=1e-9)[0]
+        return np.linalg.lstsq(Cq, -Ct, rcond=RANK)[0]
 
     def _prescribed(self) -> tuple[Array, Array]:
         """q̈ that the laws ask for, and the λ they take."""
         M, f, _, Cq, _, Qc = self._terms(self.time, self.q, self.dq)
-        ddq = np.linalg.lstsq(Cq, Qc, rcond=1e-9)[0]
+        ddq = np.linalg.lstsq(Cq, Qc, rcond=RANK)[0]
         return ddq, cartesian_multipliers(M, Cq, f, ddq)
 
     def _solved(self) -> tuple[Array, Array]:

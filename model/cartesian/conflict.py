@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
-from .newton import damped, newton
+from ..manifold.newton import Slope, descend
+from ..thresholds import CARRIED
 
 Array = np.ndarray
 NEARBY = 6  # poses tried around the start
 
 
-def search(system: Any, start: Array, tolerance: float) -> tuple[Array | None, Array]:
-    """A solution found by damped least squares around `start`, and the pose of least misfit."""
+def search(slope: Slope, start: Array) -> tuple[Array | None, Array]:
+    """A solution found from poses around `start`, and the pose of least misfit."""
     random = np.random.default_rng(0)
     starts = start + np.linspace(0, 0.8, NEARBY)[:, None] * random.normal(size=(NEARBY, len(start)))
-    found, misfit = damped(system, starts)
-    polished = newton(system, found, tolerance, 20, 1e-10)
-    # far steps in the polish would be luck, not a solution near the misfit's minimum
-    good = polished.converged & (np.abs(polished.q - found).max(-1) < 1e-2)
-    solution = polished.q[int(np.argmax(good))] if good.any() else None
-    return solution, found[int(np.argmin(misfit))]
+    found = [descend(slope, x) for x in starts]
+    solution = next((end.x for end in found if end.closed), None)
+    return solution, min(found, key=lambda end: end.history[-1]).x
 
 
 def conflict(misfits: Mapping[str, float], solvable: Callable[[list[str]], bool]) -> str:
@@ -32,7 +29,7 @@ def conflict(misfits: Mapping[str, float], solvable: Callable[[list[str]], bool]
     Of these, every one whose removal still leaves a conflict is dropped. `solvable` tells whether
     some constraints alone can be met.
     """
-    pulling = [n for n, value in misfits.items() if value > 1e-6 * max(1.0, *misfits.values())]
+    pulling = [n for n, value in misfits.items() if value > CARRIED * max(1.0, *misfits.values())]
     kept = pulling if pulling and not solvable(pulling) else list(misfits)
     for name in list(kept):
         fewer = [n for n in kept if n != name]

@@ -1,8 +1,8 @@
 """Assembly problems: parts, primitive constraints between them, and which parts may move.
 
-Newton's method (paper 000, Algorithm 1) on Φ = 0 and pᵀp = 1 of every part that moves, with the
-pseudo-inverse where there are too few or too many rows. Where that fails, `conflict.py` searches
-wider, and says which constraints exclude one another if it finds nothing.
+Newton's method on Φ = 0 and pᵀp = 1 of every part that moves (paper 000, Algorithm 1), by shortest steps.
+Where that fails, `conflict.py` searches wider, and says which constraints exclude one another if it
+finds nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 
 from ..describe.mechanism import GROUND
 from ..errors import AssemblyError, DescriptionError
-from ..thresholds import RANK
+from ..manifold.newton import descend
+from ..manifold.rank import rank_of
+from ..thresholds import CARRIED
 from .conflict import conflict, search
 from .constraints import BodyPose, Constraint, Side, exact, pose
-from .newton import newton
 
 Array = np.ndarray
-SINGULAR = 1e-10  # as RANK, while Newton's method is on its way
 Derivative = Callable[[Side, BodyPose], Array]
 
 
@@ -126,25 +126,29 @@ class Problem:
 
         return evaluate
 
-    def solve(self, tolerance: float = 1e-10, most: int = 100, derivative: Derivative = exact) -> Report:
+    def solve(self) -> Report:
         """Assemble, or raise an error that names the constraints that conflict."""
         if not self.constraints or not any(part.unknowns for part in self.parts):
             raise DescriptionError(f"assembly '{self.name}' needs a constraint and a part that moves")
-        outcome = newton(self.system(derivative), self.start()[None], tolerance, most, SINGULAR)
-        x, steps, restarted = outcome.q[0], int(outcome.steps[0]), False
-        if not outcome.converged[0]:
-            found, best = search(self.system(), self.start(), tolerance)
-            if found is None:
-                raise AssemblyError(self._conflict(best, tolerance))
-            x, restarted = found, True
-        return report(self, x, steps, restarted)
+        first = descend(self.slope, self.start())
+        if first.closed:
+            return report(self, first.x, first.steps, False)
+        found, best = search(self.slope, self.start())
+        if found is None:
+            raise AssemblyError(self._conflict(best))
+        return report(self, found, first.steps, True)
 
-    def _conflict(self, best: Array, tolerance: float) -> str:
-        phi, owners = self.system()(best[None])[0][0], np.array(self.rows())
+    def slope(self, x: Array) -> tuple[Array, Array]:
+        """Φ and J at one x."""
+        phi, J = self.system()(x[None])
+        return phi[0], J[0]
+
+    def _conflict(self, best: Array) -> str:
+        phi, owners = self.slope(best)[0], np.array(self.rows())
         misfits = {n: float(np.abs(phi[owners == n]).max()) for n in self.constraints}
 
         def solvable(names: list[str]) -> bool:
-            return search(self.only(names).system(), best, tolerance)[0] is not None
+            return search(self.only(names).slope, best)[0] is not None
 
         return (
             f"assembly '{self.name}' can't be solved: {conflict(misfits, solvable)}; "
@@ -200,10 +204,10 @@ def _vector(v: Array) -> str:
 
 def report(problem: Problem, x: Array, steps: int, searched: bool) -> Report:
     """What there is to say about a problem at unknowns x."""
-    phi, J = (part[0] for part in problem.system()(x[None]))
+    phi, J = problem.slope(x)
     rows, parts = problem.rows(), [p.name for p in problem.parts for _ in range(p.unknowns)]
     left, sizes, right = np.linalg.svd(J)
-    rank = int((sizes > RANK * sizes[0]).sum())
+    rank = rank_of(sizes)
     redundant = [(names, count) for names, count in _groups(left[:, rank:], rows) if names]
     poses = {n: (p.r, p.p) for n, p in problem.poses(x).items() if n != GROUND}
     worst = dict.fromkeys(problem.constraints, 0.0)
@@ -236,7 +240,7 @@ def _groups(basis: Array, owners: list[str]) -> list[tuple[tuple[str, ...], int]
     tied = {n: [k for k, owner in enumerate(owners) if owner == n] for n in names}
     groups: list[set[str]] = []
     for a in names:
-        near = {b for b in names if np.abs(projector[np.ix_(tied[a], tied[b])]).max() > 1e-6}
+        near = {b for b in names if np.abs(projector[np.ix_(tied[a], tied[b])]).max() > CARRIED}
         joined = [g for g in groups if g & near]
         groups = [g for g in groups if not g & near] + [near.union(*joined)] * bool(near)
     return [

@@ -21,7 +21,6 @@ from .dimensions import Design, as_names
 from .gaps import NotAbsorbed, gaps, not_absorbed, opening
 from .least_step import close
 
-TOLERANCE = 1e-13
 SMALLEST = 1e-6  # of the mechanism's size: no length becomes shorter
 
 
@@ -58,7 +57,7 @@ def propagate(
     scale: float | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     locked: str | Iterable[str] = (),
-    tolerance: float = TOLERANCE,
+    tolerance: float = 0.0,
     assemble_first: bool = True,
 ) -> Propagation:
     """Change dimensions and close the loops again by moving what is free.
@@ -73,7 +72,7 @@ def propagate(
     scale : metres that count as much as one radian; the mechanism's size if None, 1 in the paper.
     bounds : name -> (lowest, highest).
     locked : names that stay as they are although they are in a free group.
-    tolerance : the ‖g‖₂ to reach.
+    tolerance : the ‖g‖₂ at which to stop early; 0 goes as far as numbers allow.
     assemble_first : close the loops of the given mechanism before the change.
     """
     design = Design(load(mechanism) if isinstance(mechanism, str) else mechanism)
@@ -85,8 +84,9 @@ def propagate(
     W = _weights(design, weights or {}, scale)
     q = design.q
     if assemble_first:
-        q, _, history = close(design, q, design.p, coordinates, W, (-wide, wide), TOLERANCE)
-        if not history[-1] < 1e-9:
+        first = close(design, q, design.p, coordinates, W, (-wide, wide))
+        q = first.x[0]
+        if not first.closed:
             raise NotAbsorbed(
                 f"mechanism '{design.mechanism.name}' is not assembled before the change: "
                 f"{opening(design, q, design.p)}; close it first",
@@ -97,14 +97,14 @@ def propagate(
     movable = _movable(design, as_names(free), as_names(locked), settled)
     low, high = _bounds(design, bounds or {})
     _require_inside(design, q, p, low, high, movable)
-    new_q, new_p, history = close(design, q, p, movable, W, (low, high), tolerance)
-    if not history[-1] <= max(tolerance, 1e-9):
+    (new_q, new_p), steps, history, closed = close(design, q, p, movable, W, (low, high), tolerance)
+    if not closed and history[-1] > tolerance:
         raise not_absorbed(design, new_q, new_p, movable, settled, W, (low, high))
     return Propagation(
         design.described(q, design.p),
         design.described(new_q, new_p),
         tuple(_changes(design, (q, design.p), (new_q, new_p), settled)),
-        len(history) - 1,
+        steps,
         history[-1],
         tuple(history),
         gaps(design, new_q, new_p),

@@ -124,6 +124,24 @@ def gap(eq: Equations) -> ca.Function:
     return ca.Function("gap", [r, d, eq.p], [ca.densify(closure(eq)(retraction(eq)(r, d), eq.p)[0])])
 
 
+def judged(left: Any, now: Any, damping: Any, steps: Any, keep: bool = True) -> tuple[Any, Any, Any, Any]:
+    """(better, over, damping, steps) after a step tried from a residual `left` to one of `now`.
+
+    Numbers or symbols: whether it is taken, whether it was the last, the next damping, the count.
+
+    The step from a closed pose is still taken, since at singular ones a gap g leaves the pose open by its
+    root; but what is given closed stays as it is, unless `keep` is False.
+    """
+    better = now < left  # NaN is not better
+    hopeless = ca.logic_or(left < ROUND_OFF, damping > MOST_DAMPING)
+    better = ca.logic_and(better, ca.logic_or(left >= CLOSED, steps > 0)) if keep else better
+    over = ca.logic_or(left < CLOSED, ca.logic_and(ca.logic_not(better), hopeless))
+    less = ca.if_else(damping < LAST_DAMPING, 0, damping / 10)
+    more = ca.fmax(10 * damping, FIRST_DAMPING)
+    steps = steps + ca.logic_and(better, left >= CLOSED)
+    return better, over, ca.if_else(better, less, more), steps
+
+
 def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
     """(r, d, free, p) → (r, d, g, steps): Newton's method until the loops are closed or nothing helps.
 
@@ -137,24 +155,15 @@ def closing(use: Pieces, tries: int, recentred: bool) -> ca.Function:
     start = ca.vertcat(r, d, 0, 0, 0, ca.vec(f), p)
 
     x = ca.MX.sym("x", borders[-1])
-    r0, d0, damping, steps, over, f0, p0 = ca.vertsplit(x, borders)
+    r0, d0, damping, steps, _, f0, p0 = ca.vertsplit(x, borders)
     delta, g = use.newton(r0, d0, ca.reshape(f0, *f.shape), damping, p0)
     delta = LONGEST / ca.fmax(ca.norm_inf(delta / use.scales.speeds), LONGEST) * delta
     r1, d1 = (use.place(r0, delta), d0) if recentred else (r0, d0 + delta)
     g1 = use.gap(r1, d1, p0)
     left = use.size(g)
-    better = use.size(g1) < left  # NaN is not better
-    hopeless = ca.logic_or(left < ROUND_OFF, damping > MOST_DAMPING)
-    # The step from a closed pose is still taken, since at singular ones a gap g leaves the pose open by its
-    # root; but what is given closed to an assembly stays as it is.
-    better = ca.logic_and(better, ca.logic_or(left >= CLOSED, steps > 0)) if recentred else better
-    over = ca.logic_or(left < CLOSED, ca.logic_and(ca.logic_not(better), hopeless))
-    less = ca.if_else(damping < LAST_DAMPING, 0, damping / 10)
-    more = ca.fmax(10 * damping, FIRST_DAMPING)
-    chosen = [ca.if_else(better, a, b) for a, b in ((r1, r0), (d1, d0), (less, more))]
-    attempt = ca.Function(
-        "attempt", [x], [ca.vertcat(*chosen, steps + ca.logic_and(better, left >= CLOSED), over, f0, p0)]
-    )
+    better, over, next_damping, next_steps = judged(left, use.size(g1), damping, steps, recentred)
+    r2, d2 = (ca.if_else(better, new, old) for new, old in ((r1, r0), (d1, d0)))
+    attempt = ca.Function("attempt", [x], [ca.vertcat(r2, d2, next_damping, next_steps, over, f0, p0)])
     idle = ca.Function("idle", [x], [x])
     guarded = ca.Function.if_else("guarded", idle, attempt)
     body = ca.Function("body", [x], [guarded(x[borders[4]], x)])

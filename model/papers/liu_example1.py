@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..cartesian.constraints import exact, virtual_rotation
-from ..cartesian.newton import newton
 from ..joints import euler
 from . import Progress, Study, Verdict
 from .liu import example
+from .liu_newton import newton
 
 ABOUT = "000, Example 1: one Newton step by virtual rotation leaves the rotations; the exact one converges"
 START = np.array([0.5, -0.5, -0.5, 0.5])

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..cartesian.constraints import exact, virtual_rotation
-from ..cartesian.newton import newton
 from ..errors import CutjointError
 from ..joints import euler
 from . import Progress, Study, Verdict
 from .liu import example
+from .liu_newton import newton
 
 ABOUT = "000, Table 2: convergence of Newton's method with the exact and with Peng's derivative"
 PAPER_STARTS = 10_000

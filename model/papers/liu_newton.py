@@ -54,31 +54,6 @@ def newton(
     return Outcome(q, converged, steps, residual)
 
 
-def damped(system: System, start: Array, most: int = 200) -> tuple[Array, Array]:
-    """q and ‖Φ‖₂ where Levenberg-Marquardt steps, (JᵀJ + μ)δ = −JᵀΦ, lead from each row of `start`.
-
-    It ends at a least misfit, solvable or not, where Newton's method would wander.
-    """
-    q = np.array(start, float)
-    phi, J = system(q)
-    size = np.linalg.norm(phi, axis=-1)
-    one = np.eye(q.shape[-1])
-    scale = (J**2).sum((-1, -2)) / q.shape[-1] + 1e-300
-    mu = 1e-3 * scale
-    for _ in range(most):
-        H, g = np.swapaxes(J, -1, -2) @ J, np.einsum("nmk,nm->nk", J, phi)
-        step = np.linalg.solve(H + mu[:, None, None] * one, g[..., None])[..., 0]
-        new_phi, new_J = system(q - step)
-        new_size = np.linalg.norm(new_phi, axis=-1)
-        better = new_size < size
-        q[better] -= step[better]
-        phi[better], J[better], size[better] = new_phi[better], new_J[better], new_size[better]
-        mu = np.where(better, np.maximum(mu / 5, 1e-12 * scale), mu * 4)
-        if (np.abs(step).max(-1) < 1e-13).all():
-            break
-    return q, size
-
-
 def _solve(J: Array, phi: Array, singular: float) -> Array:
     """J⁻¹Φ by LU where J is square and invertible, J⁺Φ elsewhere."""
     square = J.shape[-1] == J.shape[-2]
