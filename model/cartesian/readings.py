@@ -9,6 +9,7 @@ import casadi as ca
 
 from ..describe.mechanism import GROUND
 from ..equations.forces import cut_coordinates, cut_wrenches
+from ..equations.kinematics import quaternions
 from ..equations.loops import Loop
 from ..equations.outputs import Readings
 from ..equations.terms import Equations, Forces
@@ -21,9 +22,10 @@ from .lock import local_matrix
 def joints(eq: Equations, engine: Forces) -> Readings:
     """Coordinates and speeds of all joints, angles within ±π."""
     result: Readings = {}
+    turns = quaternions(eq.model, eq.q)
     for loop in engine.loops:
         if TYPES[loop.joint.type].moves:
-            position, velocity = cut_coordinates(eq.model, loop, eq.q)
+            position, velocity = cut_coordinates(eq.model, loop, turns)
             name = f"joint.{loop.joint.name}"
             result |= {f"{name}.position": position, f"{name}.velocity": velocity}
     return result
@@ -70,7 +72,7 @@ def reactions(
 
 def _along_moves(eq: Equations, loop: Loop, force: Any, moment: Any) -> Any:
     """The part of a wrench at the child's end that works on each speed: Sᵀ of it behind every move."""
-    (q, _), joint = cut_coordinates(eq.model, loop, eq.q), loop.joint
+    (q, _), joint = cut_coordinates(eq.model, loop, quaternions(eq.model, eq.q)), loop.joint
     R, r = loop.ends.Ri, loop.ends.ri
     result = []
     for move, at, _ in TYPES[joint.type].parts:

@@ -57,6 +57,7 @@ class Kernel:
         self.arguments = [*arguments, *own[len(arguments) :]]
         own = [_array(function.name_out(k), function.size_out(k)) for k in range(function.n_out())]
         self.results = [*results, *own[len(results) :]]
+        self._copies = [array.copy for array in self.results]
         self._idle: list[Kernel] = []  # memory for calls, a set for each thread: cheaper than a lock
         self._buffer, self.evaluate = function.buffer()
         for k, array in enumerate(self.arguments):
@@ -78,10 +79,13 @@ class Kernel:
             mine = self._idle.pop()
         except IndexError:  # the first call, or other threads are at it
             mine = Kernel(self.function, self.library)
-        for array, value in zip(mine.arguments, values, strict=True):
-            array[...] = value
+        arguments = mine.arguments
+        if len(values) != len(arguments):
+            raise TypeError(f"{self.function.name()} takes {len(arguments)} arguments, not {len(values)}")
+        for k, value in enumerate(values):
+            arguments[k][...] = value
         mine.evaluate()
-        results = [array.copy() for array in mine.results]
+        results = [copy() for copy in mine._copies]
         self._idle.append(mine)
         return results if len(results) > 1 else results[0]
 

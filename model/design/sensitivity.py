@@ -1,8 +1,10 @@
 """How much any output changes with any number of the description, exactly.
 
 A parameter moves the dependent coordinates as well: they stay on the loops while the independent
-ones are held (`linear/exact.parameter_slopes`), and so
+ones are held. At a state (q, v), with G split into independent and dependent columns,
 
+    G_d δθ_d = −∂g/∂p δp,      δθ_i = 0   (coordinates move by N(q) δθ)
+    G_d δv_d = −d(G v)         δv_i = 0   (total derivative at constant v)
     dy/dp = ∂y/∂p + ∂y/∂q N δθ/δp + ∂y/∂v δv/δp
 
 all by automatic differentiation of the traced equations. Along a motion the derivative of every
@@ -23,7 +25,7 @@ from ..equations.terms import closure
 from ..errors import SimulationError
 from ..linear.directional import Directional
 from ..linear.exact import tangent_map
-from ..linear.linearize import chart_kernel
+from ..manifold.rank import nearest_solution
 from ..manifold.step import runge_kutta
 from ..run.independent import selected
 from ..simulation import Simulation
@@ -143,7 +145,7 @@ class Marked:
         for path in marked.values():
             numbers.locate(described, path)
         engine = self.engine = Engine(replace(described, parameters=marked), compile=False)
-        eq, nv = engine.equations, engine.tree.nv
+        eq = engine.equations
         state, p = simulation.state, numbers.default_vector(engine.mechanism)
         self.at = (state.q, state.v, state.u, p)
         self.columns = tuple(
@@ -153,11 +155,9 @@ class Marked:
         )
         speeds = engine.variables.speeds.columns()
         self.held = tuple(speeds[k].name for k in picked)
-        self.R = np.eye(nv)[picked]
+        self.R, self.dp = np.eye(engine.tree.nv)[picked], np.eye(p.size)
         self.N = np.array(ca.Function("N", [eq.q], [ca.densify(tangent_map(eq))])(state.q))
-        slopes = chart_kernel(engine, "parameter_slopes", self.R)(*self.at)[0]
-        self.dq, self.dv, self.dp = self.N @ slopes[:nv], slopes[nv:], np.eye(p.size)
-        self._require_followed()
+        self.dq, self.dv = self._followed(picked)
 
     def outputs(self, wanted: str | Iterable[str]) -> tuple[tuple[str, ...], Directional]:
         """Names of the wanted outputs' components, and (q, v, u, p) → their values, with derivatives."""
@@ -167,15 +167,25 @@ class Marked:
         read = ca.Function("read", [eq.q, eq.v, eq.u, eq.p], [y])
         return tuple(row.name for row in chosen), Directional(read, eq.p.numel())
 
-    def _require_followed(self) -> None:
-        """Refuse what redundant rows can't follow: there g or G v would change for any dq and dv."""
+    def _followed(self, picked: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """dq and dv that keep g and G v zero; what redundant rows can't follow is refused."""
         eq, (q, v, _, p) = self.engine.equations, self.at
         g, G = closure(eq)(eq.q, eq.p)
-        f = ca.Function("loops", [eq.q, eq.v, eq.p], [ca.vertcat(g, G @ eq.v)])
-        loops, seeds = Directional(f, p.size), ([self.dq, self.dv, self.dp], [None, None, self.dp])
-        left, size = (np.abs(loops((q, v, p), x)[1][0]).max(axis=0, initial=0.0) for x in seeds)
+        both = Directional(ca.Function("loops", [eq.q, eq.v, eq.p], [g, ca.densify(G @ eq.v)]), p.size)
+        free = [k for k in range(eq.tree.nv) if k not in picked]
+
+        def change(dq: np.ndarray | None, dv: np.ndarray | None) -> list[np.ndarray]:
+            return both((q, v, p), [dq, dv, self.dp])[1]
+
+        theta, dv = np.zeros((2, eq.tree.nv, p.size))
+        own, values = change(None, None), np.array(closure(eq)(q, p)[1])[:, free]
+        theta[free] = nearest_solution(values, -own[0])
+        dq = self.N @ theta
+        dv[free] = nearest_solution(values, -change(dq, None)[1])
+        left, size = (np.abs(np.vstack(x)).max(axis=0, initial=0.0) for x in (change(dq, dv), own))
         for k in np.flatnonzero(left > FOLLOWS * (size + 1e-6)):
             raise SimulationError(
                 f"the loops of '{eq.mechanism.name}' can't follow a change of '{self.columns[k]}': "
                 "its redundant constraints would contradict each other; change several numbers together"
             )
+        return dq, dv

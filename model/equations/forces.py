@@ -113,19 +113,20 @@ def applied(model: Model, motion: Motion, loops: list[Loop], q: Any, v: Any, u: 
         if name in torque:
             tau[v_of] += torque[name]
             supplied += torque[name] * v[v_of.start]
-    for loop in loops:
+    acting = [loop for loop in loops if has_force(loop.joint) or loop.joint.name in torque]
+    turns = quaternions(model, q) if acting else []
+    for loop in acting:
         joint = loop.joint
-        if has_force(joint) or joint.name in torque:
-            position, speed = cut_coordinates(model, loop, q)
-            force = joint_force(joint, position, speed)
-            total = force.tau + torque.get(joint.name, 0)
-            at_cuts[joint.name] = total
-            part = cut_wrenches(loop, total)
-            push(wrenches, motion, loop.i.link, loop.ends.ri, part["vi"], part["wi"])
-            push(wrenches, motion, loop.j.link, loop.ends.rj, part["vj"], part["wj"])
-            potential, dissipated = potential + force.potential, dissipated + force.dissipated
-            if joint.name in torque:
-                supplied += torque[joint.name] * speed[0]
+        position, speed = cut_coordinates(model, loop, turns)
+        force = joint_force(joint, position, speed)
+        total = force.tau + torque.get(joint.name, 0)
+        at_cuts[joint.name] = total
+        part = cut_wrenches(loop, total)
+        push(wrenches, motion, loop.i.link, loop.ends.ri, part["vi"], part["wi"])
+        push(wrenches, motion, loop.j.link, loop.ends.rj, part["vj"], part["wj"])
+        potential, dissipated = potential + force.potential, dissipated + force.dissipated
+        if joint.name in torque:
+            supplied += torque[joint.name] * speed[0]
     for strut in mechanism.struts:
         ends = [
             _point(model, motion, b, s) for b, s in ((strut.body1, strut.point1), (strut.body2, strut.point2))
@@ -156,11 +157,11 @@ def applied(model: Model, motion: Motion, loops: list[Loop], q: Any, v: Any, u: 
     return Applied(tau, wrenches, potential, dissipated, supplied, at_cuts)
 
 
-def cut_coordinates(model: Model, loop: Loop, q: Any) -> tuple[Any, Any]:
-    """Coordinates and speeds of a cut joint, measured from its two ends."""
+def cut_coordinates(model: Model, loop: Loop, turns: list[Any]) -> tuple[Any, Any]:
+    """Coordinates and speeds of a cut joint, from its two ends and the links' Euler parameters."""
     joint, e = loop.joint, loop.ends
     kind = TYPES[joint.type]
-    turn = ca.SX([1, 0, 0, 0]) if kind.plain else relative_quaternion(model, loop, q)
+    turn = ca.SX([1, 0, 0, 0]) if kind.plain else relative_quaternion(model, loop, turns)
     position = kind.measure(e.Ri.T @ e.Rj, e.Ri.T @ (e.rj - e.ri), turn, joint)
     return ca.vertcat(*position, ca.SX(0, 1)), cut_speeds(joint, e)
 
@@ -178,14 +179,14 @@ def cut_speeds(joint: Joint, e: Ends) -> Any:
     return ca.vertcat(*(rates[part.q] if part.move.plain else e.Rj.T @ w for part in kind.parts), ca.SX(0, 1))
 
 
-def relative_quaternion(model: Model, loop: Loop, q: Any) -> Any:
+def relative_quaternion(model: Model, loop: Loop, turns: list[Any]) -> Any:
     """Euler parameters of frame j seen from frame i."""
-    joint, links = loop.joint, quaternions(model, q)
+    joint = loop.joint
 
     def world(body: str, frame: Any) -> Any:
         local = product(body_quaternion(model, body), unit(frame.orientation))
         index = model.tree.holder[body]
-        return local if index < 0 else product(links[index], local)
+        return local if index < 0 else product(turns[index], local)
 
     return product(conjugate(world(joint.parent, joint.on_parent)), world(joint.child, joint.on_child))
 

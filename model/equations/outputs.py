@@ -48,8 +48,9 @@ def readings(eq: Equations) -> Readings:
     t = terms(eq)
     dv, lam = motion_under_forces(eq)
     motion = outward(eq.model, eq.q, eq.v, dv)
-    result = _joints(eq, t.loops, dv)
-    result |= body_readings(eq.model, motion, quaternions(eq.model, eq.q))
+    turns = quaternions(eq.model, eq.q)
+    result = _joints(eq, t.loops, turns, dv)
+    result |= body_readings(eq.model, motion, turns)
     result |= _reactions(eq, motion, t.loops, t.applied, lam)
     result |= {f"input.{name}": eq.u[k] for k, name in enumerate(eq.mechanism.inputs())}
     kinetic, potential = energies(eq, motion, eq.v, t.applied.potential)
@@ -64,7 +65,7 @@ def readings(eq: Equations) -> Readings:
     }
 
 
-def _joints(eq: Equations, loops: list[Loop], dv: Any) -> Readings:
+def _joints(eq: Equations, loops: list[Loop], turns: list[Any], dv: Any) -> Readings:
     """Coordinates, speeds and accelerations of all joints, tree and cut, as the user drew them."""
     result: Readings = {}
     found = {loop.joint.name: loop for loop in loops}
@@ -78,7 +79,7 @@ def _joints(eq: Equations, loops: list[Loop], dv: Any) -> Readings:
             position = eq.q[eq.tree.q[joint.name]]
             velocity, acceleration = ca.horzsplit(rates[eq.tree.v[joint.name], :])
         elif joint.name in found:
-            position, velocity = cut_coordinates(eq.model, found[joint.name], eq.q)
+            position, velocity = cut_coordinates(eq.model, found[joint.name], turns)
             acceleration = ca.jtimes(velocity, eq.q, dq) + ca.jtimes(velocity, eq.v, dv)
         else:
             continue  # a free joint in a loop says nothing

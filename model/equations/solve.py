@@ -142,8 +142,8 @@ def softened(S: Any, groups: Groups, softness: Any) -> Any:
     """μ of each row, added to the diagonal of S in place: `softness` of the mean diagonal of its group."""
     mu = ca.SX.zeros(S.shape[0], 1)
     for group in groups:
-        for k in group:
-            mu[k] = softness * sum(S[i, i] for i in group) / len(group) + SMALLEST
+        if group:
+            mu[list(group)] = softness / len(group) * sum(S[i, i] for i in group) + SMALLEST
     for k in range(S.shape[0]):
         S[k, k] += mu[k]
     return mu

@@ -83,11 +83,11 @@ class Forces(NamedTuple):
 
 
 class AtRest(NamedTuple):
-    """What a pose alone decides: residual and Jacobian of the loops, and the mass matrix."""
+    """What a pose alone decides: residual and Jacobian of the loops, and the links' frames."""
 
     g: Any
     G: Any
-    M: Any
+    f: Any
 
 
 def equations(mechanism: Mechanism) -> Equations:
@@ -171,7 +171,7 @@ def coefficients(eq: Equations) -> ca.Function:
 @once
 def mass_pivots(eq: Equations) -> ca.Function:
     """(q, p) → D of M = LDLᵀ: all positive where every motion has inertia."""
-    factor = factorize(at_rest(eq).M, list(range(eq.tree.nv))[::-1])
+    factor = factorize(mass_at_rest(eq), list(range(eq.tree.nv))[::-1])
     pivots = ca.vertcat(*(1 / x for x in factor.inverse), ca.SX(0, 1))
     return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
 
@@ -223,10 +223,16 @@ def at_rest(eq: Equations) -> AtRest:
     motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     loops = cut_loops(eq.model, motion)
     G = jacobian(eq.model, loops, motion.X)
-    return AtRest(residual(eq.model, loops), G, mass_matrix(eq.model, motion.f))
+    return AtRest(residual(eq.model, loops), G, motion.f)
+
+
+@once
+def mass_at_rest(eq: Equations) -> Any:
+    """M(q)."""
+    return mass_matrix(eq.model, at_rest(eq).f)
 
 
 @once
 def metric(eq: Equations) -> Constrained:
     """M and G prepared for projections, which are shortest in the mass metric."""
-    return constrained(at_rest(eq).M, at_rest(eq).G, eq.scales.groups)
+    return constrained(mass_at_rest(eq), at_rest(eq).G, eq.scales.groups)

@@ -31,7 +31,7 @@ import casadi as ca
 from ..equations.dynamics import armature, joint_wrenches, onto_joints
 from ..equations.forces import applied, push
 from ..equations.kinematics import outward, position_rates
-from ..equations.loops import cut_loops, jacobian, reactions, residual, velocity_terms
+from ..equations.loops import cut_loops, reactions, velocity_terms
 from ..equations.solve import Constrained, accelerations, backward, constrained, entries, factorize, forward
 from ..equations.terms import Equations, terms
 
@@ -214,29 +214,3 @@ def tangent_basis(eq: Equations, R: Any) -> ca.Function:
     arguments, names = _arguments(eq, R)
     out = [ca.densify(x) for x in (T, F, Fu)]
     return ca.Function("tangent_basis", arguments, out, names, ["T", "F", "Fu"])
-
-
-def parameter_slopes(eq: Equations, R: Any) -> ca.Function:
-    """(q, v, u, p) → (Tp, Bp): what a change of parameters does at constant y.
-
-    Tp = (δθ, δv)/δp keeps the loops closed at both levels, 2nv rows; Bp = δẏ/δp, 2p rows.
-    """
-    t = tangent_point(eq, R)
-    r = residuals(eq)
-    motion = outward(eq.model, eq.q, eq.v)
-    loops = cut_loops(eq.model, motion)
-    gp = ca.jacobian(residual(eq.model, loops), eq.p)
-    Gv = jacobian(eq.model, loops, motion.X) @ eq.v
-    Gv_p, N = ca.jacobian(Gv, eq.p), tangent_map(eq)
-    Gv_q = ca.jacobian(Gv, eq.q) @ N
-    slopes = [ca.jacobian(r.E, eq.p), ca.jacobian(r.c, eq.p)]
-    f = ca.Function("f", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, r.delta], slopes)
-    Ep, cp = f(eq.q, eq.v, eq.u, eq.p, t.dv, t.lam, ca.SX(eq.tree.nv, 1))
-    dq = _dependent(t, R, -gp)
-    dv = _dependent(t, R, -(Gv_p + Gv_q @ dq))
-    part = t.partials
-    slope = -(t.W.T @ (Ep + part.Eq @ dq + part.Ev @ dv) + t.Z.T @ (cp + part.cq @ dq + part.cv @ dv))
-    C = 0.5 * bracket(eq, eq.v)
-    arguments, names = _arguments(eq, R)
-    out = [ca.densify(ca.vertcat(dq, dv)), ca.densify(ca.vertcat(R @ (dv - C @ dq), slope))]
-    return ca.Function("parameter_slopes", arguments, out, names, ["Tp", "Bp"])

@@ -86,13 +86,6 @@ def underlying_model(engine: Engine, state: State, states: Any = None) -> tuple[
     return F @ T_plus, T @ T_plus
 
 
-def parameter_model(engine: Engine, state: State, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """How named parameters act: (δθ, δv)/δp at constant states, and δẋ/δp."""
-    R = chart(engine, state, states)
-    Tp, Bp = chart_kernel(engine, "parameter_slopes", R)(state.q, state.v, state.u, state.p)
-    return Tp, Bp
-
-
 def state_names(engine: Engine, R: np.ndarray) -> tuple[list[str], list[str]]:
     """Names and units of the states: positions, then speeds; y1, y2, … where R mixes joints."""
     picks = [np.flatnonzero(row) for row in R]

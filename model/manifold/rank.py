@@ -35,6 +35,11 @@ def distance_and_rank(G: np.ndarray, generic: int) -> tuple[float, int]:
     return float(values[generic - 1]) if generic else np.inf, rank_of(values)
 
 
+def nearest_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The shortest x that comes nearest to A x = b; directions beyond the rank of A are left out."""
+    return np.linalg.lstsq(A, b, rcond=RANK)[0]
+
+
 def motions(G: np.ndarray, generic: int) -> tuple[np.ndarray, float]:
     """An orthonormal basis of G v = 0, and the smallest singular value of a regular pose over the largest."""
     if not G.size:

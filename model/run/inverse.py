@@ -9,7 +9,7 @@ import numpy as np
 
 from ..engine import Engine
 from ..errors import SimulationError
-from ..manifold.rank import motions, rank
+from ..manifold.rank import motions, nearest_solution, rank
 from ..state import State
 
 
@@ -28,7 +28,7 @@ def inputs_for(
     J, size = engine.unitless_jacobian(state.q, state.p), engine.equations.scales.speeds
     K = size[:, None] * motions(J, rank(J))[0]
     need = K.T @ (M @ dv - right)
-    u, *_ = np.linalg.lstsq(K.T @ B, need, rcond=1e-10)
+    u = nearest_solution(K.T @ B, need)
     lacking = np.abs(K.T @ B @ u - need).max(initial=0.0)
     if lacking > 1e-6 * (1.0 + np.abs(need).max(initial=0.0)):
         raise SimulationError(
@@ -59,5 +59,5 @@ def _consistent(engine: Engine, acceleration: Any, G: np.ndarray, gamma: np.ndar
     if not len(gamma):
         return dv
     if not known.all():
-        dv[~known] += np.linalg.lstsq(G[:, ~known], gamma - G @ dv, rcond=1e-9)[0]
-    return dv + np.linalg.lstsq(G, gamma - G @ dv, rcond=1e-9)[0]
+        dv[~known] += nearest_solution(G[:, ~known], gamma - G @ dv)
+    return dv + nearest_solution(G, gamma - G @ dv)
