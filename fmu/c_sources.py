@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from importlib.resources import files
-from typing import Any
 
 import casadi as ca
 
@@ -19,7 +18,7 @@ from .functions import functions
 from .plan import Plan, wanted_speeds
 
 TOKEN = "{00000000-0000-0000-0000-000000000000}"  # stands where the hash of the content will be
-CORE = ("core.h", "core.c", "calls.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")
+WRITTEN = ("core.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")  # and one of fmi2.c, fmi3.c
 # What CasADi adds for its own loader; the core knows sizes and memory itself.
 _ASIDE = "alloc_mem|init_mem|free_mem|checkout|release|incref|decref|n_in|n_out|default_in|name_in|name_out"
 _ASIDE = (
@@ -36,14 +35,13 @@ _HELPERS = re.compile(rf"^(?={_TYPE} casadi_\w+\()", re.MULTILINE)
 
 def sources(plan: Plan, fmi: int) -> dict[str, str]:
     """File name -> text of everything in `sources/`; the token is still `TOKEN`."""
-    traced = functions(plan, adjoint=fmi == 3)
-    texts = {name: (files(__package__) / "c" / name).read_text("utf-8") for name in (*CORE, f"fmi{fmi}.c")}
-    texts |= {file: generated(file, group) for file, group in traced.items()}
-    texts["sizes.h"] = _sizes(plan, [f for group in traced.values() for f in group], fmi)
-    texts["tables.h"] = _tables(plan, [f for group in traced.values() for f in group])
-    if fmi == 3:
-        texts["variables.h"] = _variables(plan)
-    return texts
+    groups = functions(plan, adjoint=fmi == 3)
+    traced = [f for group in groups.values() for f in group]
+    written = (*WRITTEN, f"fmi{fmi}.c", "core.h", "calls.h")
+    texts = {name: (files(__package__) / "c" / name).read_text("utf-8") for name in written}
+    texts |= {file: generated(file, group) for file, group in groups.items()}
+    texts |= {"sizes.h": _sizes(plan, traced, fmi), "tables.h": _tables(plan, traced)}
+    return texts | ({"variables.h": _variables(plan)} if fmi == 3 else {})
 
 
 def generated(file: str, group: Iterable[ca.Function]) -> str:
@@ -54,13 +52,12 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
 
 
 def units_to_compile(fmi: int) -> list[str]:
-    written = ("core", "calls", "chart", "linear", "numeric", f"fmi{fmi}")
-    traced = ("kernels", "derivatives", "step", "step_fast", *(("adjoint",) if fmi == 3 else ()))
-    return [f"{name}.c" for name in (*written, *traced)]
+    traced = ("kernels.c", "derivatives.c", "step.c", *(("adjoint.c",) if fmi == 3 else ()))
+    return [*WRITTEN, f"fmi{fmi}.c", *traced]
 
 
 def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
-    tree, first = plan.simulation.tree, plan.first
+    tree = plan.simulation.tree
     linear = sum(v.size for v in plan.of("linear"))
     numbers = {
         "NQ": tree.nq,
@@ -71,30 +68,20 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "RANK": plan.rank,
         "NF": plan.freedoms,
         "NY": len(plan.traced_rows),
-        "NZ": sum(v.kind == "margin" for v in plan.variables),
+        "NZ": len(plan.of("margin")),
         "NLOOPS": len(tree.cuts),
         "NSIGMA": len(plan.rows) - len(plan.traced_rows),
         "NLINEAR": linear,
         "NLINEAR_ROWS": len(plan.linear_rows) if linear else 0,
         "NVARIABLES": len(plan.variables),
-        "SLOT_TIME": 0,
-        "SLOT_U": first["input"],
-        "SLOT_P": first["parameter"],
-        "SLOT_START_Q": first["start_q"],
-        "SLOT_START_V": first["start_v"],
-        "SLOT_Y": first["output"],
-        "SLOT_SIGMA": first["sigma"],
-        "SLOT_X": first["state"],
-        "SLOT_DX": first["derivative"],
-        "SLOT_LINEAR": first.get("linear", plan.slots),
-        "SLOT_MARGIN": first["margin"],
-        "SLOT_COORDINATE": first["coordinate"],
+        **{f"SLOT_{kind.upper()}": first for kind, first in plan.first.items()},
         "SLOT_END": plan.slots,
         "HAS_ADJOINT": int(fmi == 3),
-        "SIZE_ARG": max(f.sz_arg() for f in traced),
-        "SIZE_RES": max(f.sz_res() for f in traced),
-        "SIZE_IW": max(f.sz_iw() for f in traced),
-        "SIZE_W": max(f.sz_w() for f in traced),
+        **{
+            f"SIZE_{x.upper()}": max(getattr(f, f"sz_{x}")() for f in traced)
+            for x in ("arg", "res", "iw", "w")
+        },
+        "CJ_TOKEN": f'"{TOKEN}"',
     }
     lines = [f"#define {name} {value}" for name, value in numbers.items()]
     return "/* Sizes of this mechanism, written at export. */\n" + "\n".join([*lines, ""])
@@ -102,63 +89,58 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
 
 def _tables(plan: Plan, traced: list[ca.Function]) -> str:
     tree, state = plan.simulation.tree, plan.simulation.state
-    joints, q_of_v = list(tree.q), [-1] * tree.nv
     joint_of_q, joint_of_v = (
         [k for k, where in enumerate(of.values()) for _ in range(where.start, where.stop)]
         for of in (tree.q, tree.v)
     )
+    q_of_v = [-1] * tree.nv
     for move, link in tree.moves:
         if move.plain:
             q_of_v[link.v.start] = link.q.start
     distance = plan.simulation.variables().outputs.find("singularity.distance").where.start
-    names = [f"joint '{cut.name}' ({cut.parent} to {cut.child})" for cut in tree.cuts]
-    given = [bool(plan.mechanism.joint(joints[k]).speed) for k in joint_of_v]
-    fixed = [int(v.fixed) for v in plan.of("parameter") for _ in range(v.size)]
+    called = [f.name() for f in traced] + ["cj_step_fast"]
+    doubles = {
+        "initial_q": state.q,
+        "initial_v": state.v,
+        "guess_q": start_coordinates(plan.mechanism, tree),
+        "default_speed": wanted_speeds(plan),
+        "default_p": plan.simulation.p,
+    }
+    integers = {
+        "given_speed": [bool(plan.mechanism.joint(list(tree.q)[k]).speed) for k in joint_of_v],
+        "fixed_p": [v.fixed for v in plan.of("parameter") for _ in range(v.size)],
+        "joint_of_q": joint_of_q,
+        "joint_of_v": joint_of_v,
+        "q_of_v": q_of_v,
+        "loop_first": [rows.start for rows in tree.rows.values()],
+        "loop_rows": [rows.stop - rows.start for rows in tree.rows.values()],
+        "linear_rows": plan.linear_rows,
+        "sigma_is_rank": [row > distance for row in plan.rows if row >= distance],
+    }
+    names = [quoted(f"joint '{cut.name}' ({cut.parent} to {cut.child})") for cut in tree.cuts]
     parts = [
         "/* What is known of this mechanism at export. */",
-        f'#define CJ_TOKEN "{TOKEN}"',
         f"#define CJ_STEP {plan.step!r}",
         *(f"#define {name} {getattr(thresholds, name)!r}" for name in ("ROUGHLY", "SAME_TIME")),
         f"#define CJ_RANK_TOLERANCE {thresholds.RANK!r}",
         "#if defined(__GNUC__)\n#define CJ_TABLE static const __attribute__((unused))",
         "#else\n#define CJ_TABLE static const\n#endif",
-        *(f"int {f.name()}(const double**, double**, long long int*, double*, int);" for f in traced),
-        "int cj_step_fast(const double**, double**, long long int*, double*, int);",
-        _array("double", "initial_q", state.q),
-        _array("double", "initial_v", state.v),
-        _array("double", "guess_q", start_coordinates(plan.mechanism, tree)),
-        _array("double", "default_speed", wanted_speeds(plan)),
-        _array("unsigned char", "given_speed", given),
-        _array("double", "default_p", plan.simulation.p),
-        _array("unsigned char", "fixed_p", fixed),
-        _array("int", "joint_of_q", joint_of_q),
-        _array("int", "joint_of_v", joint_of_v),
-        _array("int", "q_of_v", q_of_v),
-        _array("int", "loop_first", [rows.start for rows in tree.rows.values()]),
-        _array("int", "loop_rows", [rows.stop - rows.start for rows in tree.rows.values()]),
-        _array("int", "linear_rows", plan.linear_rows),
-        _array("unsigned char", "sigma_is_rank", [row > distance for row in plan.rows if row >= distance]),
-        _array("char* const", "loop_names", [quoted(name) for name in names]),
+        *(f"int {name}(const double**, double**, long long int*, double*, int);" for name in called),
+        *(_array("double", name, (repr(float(x)) for x in values)) for name, values in doubles.items()),
+        *(_array("int", name, (str(int(x)) for x in values)) for name, values in integers.items()),
+        _array("char* const", "loop_names", names),
     ]
     return "\n".join([*parts, ""])
 
 
-def _array(kind: str, name: str, values: Iterable[Any]) -> str:
-    texts = [v if isinstance(v, str) else repr(float(v)) if kind == "double" else str(int(v)) for v in values]
+def _array(kind: str, name: str, texts: Iterable[str]) -> str:
     return f"CJ_TABLE {kind} {name}[] = {{{', '.join(texts) or '0'}}};"
 
 
 def _variables(plan: Plan) -> str:
-    rows = [f"    {{{v.slot}, {v.size}, {int(v.kind == 'coordinate')}}}," for v in plan.variables]
-    return "\n".join(
-        [
-            "/* Value reference -> first slot, number of slots, whether it is an integer. */",
-            "static const struct { unsigned slot, count, integer; } variables[] = {",
-            *rows,
-            "};",
-            "",
-        ]
-    )
+    rows = "".join(f"    {{{v.slot}, {v.size}, {int(v.kind == 'coordinate')}}},\n" for v in plan.variables)
+    about = "/* Value reference -> first slot, number of slots, whether it is an integer. */\n"
+    return f"{about}static const struct {{ unsigned slot, count, integer; }} variables[] = {{\n{rows}}};\n"
 
 
 def quoted(text: str) -> str:

@@ -13,7 +13,6 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     engine, eq = plan.simulation.engine, plan.simulation.equations
     y = engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)
     shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [y[plan.traced_rows]])
-    steps = {"step": engine.traced("runge_kutta", step.runge_kutta)}
     values = {
         "outputs": shown,
         "dynamics": engine.traced("dynamics"),
@@ -25,14 +24,18 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         "margin": charts.margin(eq, plan.rank),
         "passed": charts.passed(eq, plan.rank),
     }
-    forward = {"tangent": engine.traced("tangent", lambda eq: tangent.tangent(eq, shown))}
-    if plan.rank:
-        forward["sigma_tangent"] = tangent.singular_tangent(eq)
+    forward = {
+        "tangent": engine.traced("tangent", lambda eq: tangent.tangent(eq, shown)),
+        "sigma_tangent": tangent.singular_tangent(eq),
+    }
+    steps = {"step": engine.traced("runge_kutta", step.runge_kutta)}
     files = {"step.c": steps, "kernels.c": values, "derivatives.c": forward}
     if adjoint:
-        files["adjoint.c"] = {"adjoint_kernel": tangent.adjoint(eq, shown)}
-        if plan.rank:
-            files["adjoint.c"]["sigma_adjoint"] = tangent.singular_adjoint(eq)
+        backward = {
+            "adjoint_kernel": tangent.adjoint(eq, shown),
+            "sigma_adjoint": tangent.singular_adjoint(eq),
+        }
+        files["adjoint.c"] = backward
     return {file: [_named(f"cj_{name}", f) for name, f in group.items()] for file, group in files.items()}
 
 

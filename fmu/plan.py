@@ -128,8 +128,7 @@ def plan(
     _starts(result)
     _outputs(result, outputs)
     _states(result)
-    if linear:
-        _linear(result)
+    _linear(result, linear)
     result.begin("coordinate")
     if result.freedoms:
         about = "number of the speed, in the order of the start speeds, that this state stands for"
@@ -256,10 +255,10 @@ def _states(plan: Plan) -> None:
         _new(plan, "state.margin", "margin", about=about, depends=("position",))
 
 
-def _linear(plan: Plan) -> None:
+def _linear(plan: Plan, shown: bool) -> None:
     plan.begin("linear")
     nx, nu, rows = 2 * plan.freedoms, len(plan.mechanism.inputs()), len(plan.linear_rows)
     for name, shape in (("A", (nx, nx)), ("B", (nx, nu)), ("C", (rows, nx)), ("D", (rows, nu))):
-        if shape[0] * shape[1]:
+        if shown and shape[0] * shape[1]:
             about = f"matrix {name} of the linear model at the present state"
             _new(plan, f"linear.{name}", "linear", shape, about)

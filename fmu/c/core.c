@@ -3,9 +3,7 @@
 #include "tables.h"
 #include <math.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 cj_status cj_say(cj_instance* s, cj_status status, const char* category, const char* format, ...)
@@ -26,8 +24,6 @@ void cj_call(cj_instance* s, cj_function f, const double* const* in, size_t n_in
     memcpy(s->res, out, n_out * sizeof *out);
     f(s->arg, s->res, s->iw, s->w, 0);
 }
-
-int cj_same_token(const char* given) { return given && strcmp(given, CJ_TOKEN) == 0; }
 
 void cj_forget(cj_instance* s) { s->known_y = s->known_rates = s->known_sigma = s->known_linear = 0; }
 
@@ -115,27 +111,11 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
 
 /* -- values ---------------------------------------------------------------------------------- */
 
-static cj_status current(cj_instance* s)
-{
-    cj_status status = s->now.assembled ? CJ_OK : cj_assemble(s);
-    return status == CJ_OK ? cj_lift(s) : status;
-}
-
-static cj_status outputs(cj_instance* s)
-{
-    if (s->known_y) return CJ_OK;
-    cj_status status = current(s);
-    if (status != CJ_OK) return status;
-    cj_call(s, cj_outputs, CJ_IN(s->now.q, s->now.v, s->now.u, s->now.p), CJ_OUT(s->y));
-    s->known_y = 1;
-    return CJ_OK;
-}
-
 /* Where a value is kept that a host may set; NULL for all others. */
 static double* settable(cj_state* x, unsigned slot)
 {
-    if (IN(slot, SLOT_U, NU)) return x->u + (slot - SLOT_U);
-    if (IN(slot, SLOT_P, NP)) return x->p + (slot - SLOT_P);
+    if (IN(slot, SLOT_INPUT, NU)) return x->u + (slot - SLOT_INPUT);
+    if (IN(slot, SLOT_PARAMETER, NP)) return x->p + (slot - SLOT_PARAMETER);
     if (IN(slot, SLOT_START_Q, NQ)) return x->start_q + (slot - SLOT_START_Q);
     if (IN(slot, SLOT_START_V, NV)) return x->start_v + (slot - SLOT_START_V);
     return NULL;
@@ -144,31 +124,32 @@ static double* settable(cj_state* x, unsigned slot)
 cj_status cj_get(cj_instance* s, unsigned slot, double* value)
 {
     const double* given = settable(&s->now, slot);
-    cj_status status = CJ_OK;
-    if (given) {
-        *value = *given;
-    } else if (slot == SLOT_TIME) {
-        *value = s->now.time;
-    } else if (IN(slot, SLOT_Y, NY)) {
-        status = outputs(s);
-        *value = s->y[slot - SLOT_Y];
+    double all[CJ_ROOM(2 * NF)];
+    if (given || slot == SLOT_TIME) {
+        *value = given ? *given : s->now.time;
+        return CJ_OK;
+    }
+    cj_status status = cj_assemble(s);
+    if (status == CJ_OK) status = cj_lift(s);
+    if (status != CJ_OK) return status;
+    if (IN(slot, SLOT_OUTPUT, NY)) {
+        if (!s->known_y) cj_call(s, cj_outputs, CJ_IN(s->now.q, s->now.v, s->now.u, s->now.p), CJ_OUT(s->y));
+        s->known_y = 1;
+        *value = s->y[slot - SLOT_OUTPUT];
     } else if (IN(slot, SLOT_SIGMA, NSIGMA)) {
-        status = current(s);
-        if (status == CJ_OK) cj_sigma(s);
+        cj_sigma(s);
         *value = sigma_is_rank[slot - SLOT_SIGMA] ? s->rank : s->sigma;
-    } else if (IN(slot, SLOT_X, 2 * NF) || IN(slot, SLOT_DX, 2 * NF)) {
-        double all[CJ_ROOM(2 * NF)];
-        const int rates = IN(slot, SLOT_DX, 2 * NF);
-        status = current(s);
-        if (status == CJ_OK) status = rates ? cj_rates(s, all) : cj_get_states(s, all);
-        if (status == CJ_OK) *value = all[slot - (rates ? SLOT_DX : SLOT_X)];
+    } else if (IN(slot, SLOT_STATE, 2 * NF)) {
+        status = cj_get_states(s, all);
+        if (status == CJ_OK) *value = all[slot - SLOT_STATE];
+    } else if (IN(slot, SLOT_DERIVATIVE, 2 * NF)) {
+        status = cj_rates(s, all);
+        if (status == CJ_OK) *value = all[slot - SLOT_DERIVATIVE];
     } else if (IN(slot, SLOT_MARGIN, NZ)) {
-        status = current(s);
-        if (status == CJ_OK) status = cj_in_chart(s);
+        status = cj_in_chart(s);
         if (status == CJ_OK) *value = cj_room(s);
     } else if (IN(slot, SLOT_LINEAR, NLINEAR)) {
-        status = current(s);
-        if (status == CJ_OK) status = cj_linearize(s);
+        status = cj_linearize(s);
         *value = s->linear[slot - SLOT_LINEAR];
     } else {
         status = cj_refuse(s, "there is no real variable with value reference %u", slot);
@@ -183,7 +164,7 @@ cj_status cj_check(cj_instance* s, unsigned slot, double value)
     if (!settable(&s->now, slot)) return cj_refuse(s, "there is no input or parameter with value reference %u", slot);
     if (!isfinite(value))
         return cj_refuse(s, "value reference %u was given %g; NaN and infinity are refused and nothing was set", slot, value);
-    const int tunable = IN(slot, SLOT_U, NU) || (IN(slot, SLOT_P, NP) && !fixed_p[slot - SLOT_P]);
+    const int tunable = IN(slot, SLOT_INPUT, NU) || (IN(slot, SLOT_PARAMETER, NP) && !fixed_p[slot - SLOT_PARAMETER]);
     if (tunable || starting(s)) return CJ_OK;
     return cj_refuse(s, "value reference %u shapes the mechanism or its start and can be set before the end of initialization only",
                      slot);
@@ -194,72 +175,6 @@ void cj_put(cj_instance* s, unsigned slot, double value)
     double* place = settable(&s->now, slot);
     if (*place == value) return;
     *place = value;
-    if (starting(s) && !IN(slot, SLOT_U, NU)) s->now.assembled = 0;
+    if (starting(s) && !IN(slot, SLOT_INPUT, NU)) s->now.assembled = 0;
     cj_forget(s);
-}
-
-/* -- saved states ------------------------------------------------------------------------------ */
-
-typedef struct { char token[48]; uint64_t size; cj_state state; } saved;
-
-static cj_status keep(const cj_state* what, void** state)
-{
-    if (!*state) *state = malloc(sizeof(cj_state));
-    if (!*state) return CJ_ERROR;
-    memcpy(*state, what, sizeof *what);
-    return CJ_OK;
-}
-
-cj_status cj_save(cj_instance* s, void** state) { return s && state ? keep(&s->now, state) : CJ_ERROR; }
-
-cj_status cj_restore(cj_instance* s, const void* state)
-{
-    if (!s || !state) return CJ_ERROR;
-    memcpy(&s->now, state, sizeof s->now);
-    cj_forget(s);
-    return CJ_OK;
-}
-
-cj_status cj_drop(cj_instance* s, void** state)
-{
-    if (!s) return CJ_ERROR;
-    if (state) {
-        free(*state);
-        *state = NULL;
-    }
-    return CJ_OK;
-}
-
-cj_status cj_pack_size(cj_instance* s, const void* state, size_t* size)
-{
-    if (!s || !state || !size) return CJ_ERROR;
-    *size = sizeof(saved);
-    return CJ_OK;
-}
-
-cj_status cj_pack(cj_instance* s, const void* state, void* bytes, size_t size)
-{
-    if (!s || !state || !bytes || size < sizeof(saved)) return CJ_ERROR;
-    saved all;
-    memset(&all, 0, sizeof all);
-    strncpy(all.token, CJ_TOKEN, sizeof all.token - 1);
-    all.size = sizeof all.state;
-    memcpy(&all.state, state, sizeof all.state);
-    memcpy(bytes, &all, sizeof all);
-    return CJ_OK;
-}
-
-cj_status cj_unpack(cj_instance* s, const void* bytes, size_t size, void** state)
-{
-    if (!s || !state) return CJ_ERROR;
-    saved all;
-    int ours = bytes && size == sizeof all;
-    if (ours) {
-        memcpy(&all, bytes, sizeof all);
-        all.token[sizeof all.token - 1] = 0;
-        ours = all.size == sizeof all.state && cj_same_token(all.token);
-        for (int k = 0; ours && k < NF; ++k) /* damaged bytes must not index */
-            ours = all.state.independent[k] >= 0 && all.state.independent[k] < NV;
-    }
-    return ours ? keep(&all.state, state) : cj_refuse(s, "these bytes are not a state of this FMU");
 }

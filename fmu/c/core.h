@@ -64,6 +64,7 @@ typedef struct cj_instance {
         double sigma, rank; /* a rank has no slope: its seed leads nowhere */
     } seed;
     double out_p[CJ_ROOM(NP)];
+    unsigned slots[2][SLOT_END]; /* room to write out arrays */
     const double* arg[CJ_ROOM(SIZE_ARG)];
     double* res[CJ_ROOM(SIZE_RES)];
     long long int iw[CJ_ROOM(SIZE_IW)];
@@ -88,7 +89,6 @@ cj_status cj_event(cj_instance*, int* changed);            /* a new chart if the
 cj_status cj_new_chart(cj_instance*);
 int cj_coordinate(cj_instance*, unsigned k); /* which speed state k stands for, from 1; 0 if out of range */
 void cj_forget(cj_instance*);                /* results are out of date */
-int cj_same_token(const char* given);
 
 /* Tell the host; returns the status. */
 cj_status cj_say(cj_instance*, cj_status status, const char* category, const char* format, ...);
@@ -99,38 +99,6 @@ void cj_call(cj_instance*, cj_function f, const double* const* in, size_t n_in, 
 #define CJ_LIST(type, ...) (type const[]){__VA_ARGS__}, sizeof((type const[]){__VA_ARGS__}) / sizeof(void*)
 #define CJ_IN(...) CJ_LIST(const double*, __VA_ARGS__)
 #define CJ_OUT(...) CJ_LIST(double*, __VA_ARGS__)
-
-/* Saved states; a host may keep several, and their bytes. */
-cj_status cj_save(cj_instance*, void** state);
-cj_status cj_restore(cj_instance*, const void* state);
-cj_status cj_drop(cj_instance*, void** state);
-cj_status cj_pack_size(cj_instance*, const void* state, size_t* size);
-cj_status cj_pack(cj_instance*, const void* state, void* bytes, size_t size);
-cj_status cj_unpack(cj_instance*, const void* bytes, size_t size, void** state);
-
-/* calls.c: what FMI 2.0 and 3.0 have in common */
-int cj_right_count(cj_instance*, size_t given, size_t wanted, const char* what);
-cj_status cj_absent(cj_instance*, const char* what);
-cj_status cj_set_logging(cj_instance*, int on);
-cj_status cj_set_start(cj_instance*, const char* function, double start);
-cj_status cj_enter_initialization(cj_instance*, const char* function);
-cj_status cj_exit_initialization(cj_instance*, const char* function);
-cj_status cj_terminate(cj_instance*, const char* function);
-cj_status cj_start_again(cj_instance*);
-cj_status cj_get_values(cj_instance*, const unsigned* slots, size_t n, double* values);
-cj_status cj_set_values(cj_instance*, const char* function, const unsigned* slots, size_t n, const double* values);
-int cj_may_differentiate(cj_instance*, const char* function);
-cj_status cj_step_once(cj_instance*, const char* function, double time, double length);
-cj_status cj_enter_events(cj_instance*, const char* function);
-cj_status cj_handle_events(cj_instance*, const char* function, int* changed);
-cj_status cj_enter_continuous(cj_instance*, const char* function);
-cj_status cj_completed(cj_instance*, const char* function, int* event);
-cj_status cj_set_time(cj_instance*, const char* function, double time);
-cj_status cj_take_states(cj_instance*, const char* function, const double* x, size_t n);
-cj_status cj_give_states(cj_instance*, const char* function, double* x, size_t n);
-cj_status cj_give_rates(cj_instance*, const char* function, double* dx, size_t n);
-cj_status cj_give_nominals(cj_instance*, const char* function, double* x, size_t n);
-cj_status cj_give_indicators(cj_instance*, const char* function, double* z, size_t n);
 
 /* between the files of the core */
 cj_status cj_assemble(cj_instance*);

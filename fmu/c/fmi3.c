@@ -3,13 +3,13 @@
 #include "variables.h" /* value reference -> first slot and number of slots */
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #ifdef CJ_STANDARD_HEADERS /* a test has the compiler compare all signatures with the standard's */
 #include "fmi3Functions.h"
 #else
 typedef cj_status fmi3Status;
+typedef bool fmi3Boolean;
+typedef uint8_t fmi3Byte;
 typedef int fmi3IntervalQualifier, fmi3DependencyKind;
 typedef void (*fmi3LogMessageCallback)(void*, fmi3Status, const char*, const char*);
 typedef void (*fmi3IntermediateUpdateCallback)(void*, double, bool, bool, bool, bool, bool*, double*);
@@ -19,51 +19,32 @@ typedef void (*fmi3UnlockPreemptionCallback)(void);
 #endif
 typedef uint32_t vref;
 
-typedef struct {
-    cj_instance core; /* first, so that an instance is a core too */
-    fmi3LogMessageCallback logger;
-    void* environment;
-    unsigned slots[2][CJ_ROOM(SLOT_END)]; /* room to write out arrays */
-} instance;
 
-static void tell(void* host, cj_status status, const char* category, const char* message)
+typedef struct { fmi3LogMessageCallback logger; void* environment; const char* name; } cj_caller;
+
+static void tell(void* caller, cj_status status, const char* category, const char* message)
 {
-    instance* c = host;
+    const cj_caller* c = caller;
     if (c->logger) c->logger(c->environment, (int)status, category, message);
 }
 
-static void* create(const char* name, const char* token, bool logging, void* environment, fmi3LogMessageCallback logger, int exchange)
-{
-    const char* problem = NULL;
-    if (!name || !*name) problem = "an instance needs a name";
-    else if (!cj_same_token(token)) problem = "the instantiation token differs from this binary's; modelDescription.xml and binary belong to different exports";
-    instance* c = problem ? NULL : calloc(1, sizeof *c);
-    if (!c) {
-        if (logger) logger(environment, CJ_ERROR, "logStatusError", problem ? problem : "not enough memory");
-        return NULL;
-    }
-    c->logger = logger;
-    c->environment = environment;
-    c->core.log = tell;
-    c->core.host = c;
-    c->core.logging = logging;
-    cj_begin(&c->core, exchange);
-    return c;
-}
+#define TOKEN_NAME "instantiation token"
+#define FMI(name) fmi3##name
+#include "calls.h"
 
 CJ_EXPORT const char* fmi3GetVersion(void) { return "3.0"; }
-
-CJ_EXPORT fmi3Status fmi3SetDebugLogging(void* c, bool on, size_t n, const char* const categories[])
-{
-    (void)n; (void)categories;
-    return cj_set_logging(c, on);
-}
 
 CJ_EXPORT void* fmi3InstantiateModelExchange(const char* name, const char* token, const char* resources, bool visible,
                                              bool logging, void* environment, fmi3LogMessageCallback logger)
 {
-    (void)resources; (void)visible; /* everything is in the code */
-    return create(name, token, logging, environment, logger, 1);
+    /* everything is in the code */
+    return create((cj_caller){logger, environment, name}, name, token, logging, 1);
+}
+
+static void* refuse_instance(void* environment, fmi3LogMessageCallback logger, const char* problem)
+{
+    if (logger) logger(environment, CJ_ERROR, "logStatusError", problem);
+    return NULL;
 }
 
 CJ_EXPORT void* fmi3InstantiateCoSimulation(const char* name, const char* token, const char* resources, bool visible,
@@ -71,12 +52,8 @@ CJ_EXPORT void* fmi3InstantiateCoSimulation(const char* name, const char* token,
                                             size_t n, void* environment, fmi3LogMessageCallback logger,
                                             fmi3IntermediateUpdateCallback update)
 {
-    (void)resources; (void)visible; (void)early_return; (void)intermediate; (void)update; (void)n;
-    if (event_mode) {
-        if (logger) logger(environment, CJ_ERROR, "logStatusError", "this FMU has no event mode in co-simulation");
-        return NULL;
-    }
-    return create(name, token, logging, environment, logger, 0);
+    if (event_mode) return refuse_instance(environment, logger, "this FMU has no event mode in co-simulation");
+    return create((cj_caller){logger, environment, name}, name, token, logging, 0);
 }
 
 CJ_EXPORT void* fmi3InstantiateScheduledExecution(const char* name, const char* token, const char* resources, bool visible,
@@ -84,37 +61,28 @@ CJ_EXPORT void* fmi3InstantiateScheduledExecution(const char* name, const char* 
                                                   fmi3ClockUpdateCallback a, fmi3LockPreemptionCallback b,
                                                   fmi3UnlockPreemptionCallback c)
 {
-    (void)name; (void)token; (void)resources; (void)visible; (void)logging; (void)a; (void)b; (void)c;
-    if (logger) logger(environment, CJ_ERROR, "logStatusError", "this FMU does not offer scheduled execution");
-    return NULL;
+    return refuse_instance(environment, logger, "this FMU does not offer scheduled execution");
 }
-
-CJ_EXPORT void fmi3FreeInstance(void* p) { free(p); }
 
 CJ_EXPORT fmi3Status fmi3EnterInitializationMode(void* c, bool has_tolerance, double tolerance, double start, bool has_stop, double stop)
 {
-    (void)has_tolerance; (void)tolerance; (void)has_stop; (void)stop;
-    const cj_status status = cj_set_start(c, __func__, start);
-    return status == CJ_OK ? cj_enter_initialization(c, __func__) : status;
+    const cj_status status = set_start(c, __func__, start);
+    return status == CJ_OK ? go(c, __func__, CREATED, CJ_INITIALIZING) : status;
 }
-
-CJ_EXPORT fmi3Status fmi3ExitInitializationMode(void* c) { return cj_exit_initialization(c, __func__); }
-CJ_EXPORT fmi3Status fmi3Terminate(void* c) { return cj_terminate(c, __func__); }
-CJ_EXPORT fmi3Status fmi3Reset(void* c) { return cj_start_again(c); }
 
 /* -- values: a value reference names a whole array -------------------------------------------------- */
 
 /* Slots of some value references in c->slots[which]; the count, or -1 with a message. */
-static long write_out(instance* c, int which, const vref* references, size_t n)
+static long write_out(cj_instance* c, int which, const vref* references, size_t n)
 {
     long count = 0;
     for (size_t k = 0; k < n; ++k) {
         if (references[k] >= NVARIABLES || variables[references[k]].integer) {
-            cj_refuse(&c->core, "there is no Float64 variable with value reference %u", references[k]);
+            cj_refuse(c, "there is no Float64 variable with value reference %u", references[k]);
             return -1;
         }
         if (count + (long)variables[references[k]].count > SLOT_END) {
-            cj_refuse(&c->core, "a value reference is given twice");
+            cj_refuse(c, "a value reference is given twice");
             return -1;
         }
         for (unsigned i = 0; i < variables[references[k]].count; ++i)
@@ -125,50 +93,50 @@ static long write_out(instance* c, int which, const vref* references, size_t n)
 
 CJ_EXPORT fmi3Status fmi3GetFloat64(void* p, const vref references[], size_t n, double values[], size_t count)
 {
-    instance* c = p;
+    cj_instance* c = p;
     cj_status worst = CJ_OK;
     size_t at = 0;
     if (!c) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k) {
         const long size = write_out(c, 0, references + k, 1);
-        if (size < 0 || (at + (size_t)size > count && !cj_right_count(&c->core, count, at + (size_t)size, "values"))) return CJ_ERROR;
-        const cj_status status = cj_get_values(&c->core, c->slots[0], (size_t)size, values + at);
+        if (size < 0 || (at + (size_t)size > count && !right_count(c, count, at + (size_t)size, "values"))) return CJ_ERROR;
+        const cj_status status = get_values(c, c->slots[0], (size_t)size, values + at);
         if (status > worst) worst = status;
         at += (size_t)size;
     }
-    return cj_right_count(&c->core, count, at, "values") ? worst : CJ_ERROR;
+    return right_count(c, count, at, "values") ? worst : CJ_ERROR;
 }
 
 CJ_EXPORT fmi3Status fmi3SetFloat64(void* p, const vref references[], size_t n, const double values[], size_t count)
 {
-    instance* c = p;
+    cj_instance* c = p;
     const long size = c ? write_out(c, 0, references, n) : -1;
-    if (size < 0 || !cj_right_count(&c->core, count, (size_t)size, "values")) return CJ_ERROR;
-    return cj_set_values(&c->core, __func__, c->slots[0], (size_t)size, values);
+    if (size < 0 || !right_count(c, count, (size_t)size, "values")) return CJ_ERROR;
+    return set_values(c, __func__, c->slots[0], (size_t)size, values);
 }
 
 CJ_EXPORT fmi3Status fmi3GetInt32(void* p, const vref references[], size_t n, int32_t values[], size_t count)
 {
-    instance* c = p;
+    cj_instance* c = p;
     size_t at = 0;
     if (!c) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k) {
-        if (references[k] >= NVARIABLES || !variables[references[k]].integer) return cj_absent(p, "such an Int32 variable");
+        if (references[k] >= NVARIABLES || !variables[references[k]].integer) return absent(p, "such an Int32 variable");
         for (unsigned i = 0; i < variables[references[k]].count && at < count; ++i)
-            values[at++] = cj_coordinate(&c->core, variables[references[k]].slot - SLOT_COORDINATE + i);
+            values[at++] = cj_coordinate(c, variables[references[k]].slot - SLOT_COORDINATE + i);
     }
-    return cj_right_count(&c->core, count, at, "values") ? CJ_OK : CJ_ERROR;
+    return right_count(c, count, at, "values") ? CJ_OK : CJ_ERROR;
 }
 
 /* Derivatives of unknowns along a seed of the knowns, or of the seeded unknowns by the knowns. */
 static cj_status differentiate(void* p, const char* function, int adjoint, const vref* unknowns, size_t nu, const vref* knowns,
                                size_t nk, const double* seed, size_t nseed, double* result, size_t nresult)
 {
-    instance* c = p;
-    if (!cj_may_differentiate(p, function)) return CJ_ERROR;
+    cj_instance* c = p;
+    if (!may(p, function, ALWAYS & ~CREATED)) return CJ_ERROR;
     const long rows = write_out(c, 0, unknowns, nu), columns = write_out(c, 1, knowns, nk);
-    if (rows < 0 || columns < 0 || !cj_right_count(&c->core, nseed, (size_t)(adjoint ? rows : columns), "seeds")
-        || !cj_right_count(&c->core, nresult, (size_t)(adjoint ? columns : rows), "sensitivities")) return CJ_ERROR;
+    if (rows < 0 || columns < 0 || !right_count(c, nseed, (size_t)(adjoint ? rows : columns), "seeds")
+        || !right_count(c, nresult, (size_t)(adjoint ? columns : rows), "sensitivities")) return CJ_ERROR;
     return (adjoint ? cj_adjoint : cj_directional)(p, c->slots[0], (size_t)rows, c->slots[1], (size_t)columns, seed, result);
 }
 
@@ -179,24 +147,13 @@ static cj_status differentiate(void* p, const char* function, int adjoint, const
 DERIVATIVE(fmi3GetDirectionalDerivative, 0)
 DERIVATIVE(fmi3GetAdjointDerivative, 1)
 
-/* -- saved states ------------------------------------------------------------------------------------ */
-
-CJ_EXPORT fmi3Status fmi3GetFMUState(void* c, void** state) { return cj_save(c, state); }
-CJ_EXPORT fmi3Status fmi3SetFMUState(void* c, void* state) { return cj_restore(c, state); }
-CJ_EXPORT fmi3Status fmi3FreeFMUState(void* c, void** state) { return cj_drop(c, state); }
-CJ_EXPORT fmi3Status fmi3SerializedFMUStateSize(void* c, void* state, size_t* size) { return cj_pack_size(c, state, size); }
-CJ_EXPORT fmi3Status fmi3SerializeFMUState(void* c, void* state, uint8_t bytes[], size_t size) { return cj_pack(c, state, bytes, size); }
-CJ_EXPORT fmi3Status fmi3DeserializeFMUState(void* c, const uint8_t bytes[], size_t size, void** state) { return cj_unpack(c, bytes, size, state); }
-
-/* -- model exchange ------------------------------------------------------------------------------------ */
-
-CJ_EXPORT fmi3Status fmi3EnterEventMode(void* c) { return cj_enter_events(c, __func__); }
+/* -- events and steps ------------------------------------------------------------------------------------ */
 
 CJ_EXPORT fmi3Status fmi3UpdateDiscreteStates(void* c, bool* again, bool* terminate, bool* nominals, bool* values,
                                               bool* next_event, double* next_time)
 {
     int changed;
-    const cj_status status = cj_handle_events(c, __func__, &changed);
+    const cj_status status = handle_events(c, __func__, &changed);
     *again = *terminate = *nominals = *next_event = false;
     *values = changed != 0;
     *next_time = 0;
@@ -204,36 +161,16 @@ CJ_EXPORT fmi3Status fmi3UpdateDiscreteStates(void* c, bool* again, bool* termin
 }
 
 CJ_EXPORT fmi3Status fmi3EvaluateDiscreteStates(void* c) { return c ? CJ_OK : CJ_ERROR; }
-CJ_EXPORT fmi3Status fmi3EnterContinuousTimeMode(void* c) { return cj_enter_continuous(c, __func__); }
 
-CJ_EXPORT fmi3Status fmi3CompletedIntegratorStep(void* c, bool no_set_state, bool* event, bool* terminate)
-{
-    int due;
-    (void)no_set_state;
-    const cj_status status = cj_completed(c, __func__, &due);
-    *event = due != 0;
-    *terminate = status != CJ_OK;
-    return status;
-}
-
-CJ_EXPORT fmi3Status fmi3SetTime(void* c, double time) { return cj_set_time(c, __func__, time); }
-CJ_EXPORT fmi3Status fmi3SetContinuousStates(void* c, const double x[], size_t n) { return cj_take_states(c, __func__, x, n); }
-CJ_EXPORT fmi3Status fmi3GetContinuousStates(void* c, double x[], size_t n) { return cj_give_states(c, __func__, x, n); }
-CJ_EXPORT fmi3Status fmi3GetContinuousStateDerivatives(void* c, double dx[], size_t n) { return cj_give_rates(c, __func__, dx, n); }
-CJ_EXPORT fmi3Status fmi3GetEventIndicators(void* c, double z[], size_t n) { return cj_give_indicators(c, __func__, z, n); }
-CJ_EXPORT fmi3Status fmi3GetNominalsOfContinuousStates(void* c, double x[], size_t n) { return cj_give_nominals(c, __func__, x, n); }
 CJ_EXPORT fmi3Status fmi3GetNumberOfEventIndicators(void* c, size_t* n) { *n = NZ; return c ? CJ_OK : CJ_ERROR; }
 CJ_EXPORT fmi3Status fmi3GetNumberOfContinuousStates(void* c, size_t* n) { *n = 2 * NF; return c ? CJ_OK : CJ_ERROR; }
-
-/* -- co-simulation -------------------------------------------------------------------------------------- */
 
 CJ_EXPORT fmi3Status fmi3DoStep(void* c, double time, double length, bool no_set_state, bool* event, bool* terminate,
                                 bool* early, double* last)
 {
-    (void)no_set_state;
-    const cj_status status = cj_step_once(c, __func__, time, length);
+    const cj_status status = step_once(c, __func__, time, length);
     *event = *terminate = *early = false;
-    *last = c ? ((instance*)c)->core.now.time : 0;
+    *last = c ? ((cj_instance*)c)->now.time : 0;
     return status;
 }
 
@@ -241,7 +178,7 @@ CJ_EXPORT fmi3Status fmi3DoStep(void* c, double time, double length, bool no_set
 
 #define EMPTY(name, type) \
     CJ_EXPORT fmi3Status name(void* p, const vref r[], size_t n, type v[], size_t m) \
-    { (void)r; (void)v; (void)m; return p && n == 0 ? CJ_OK : cj_absent(p, "variables of this type"); }
+    { return p && n == 0 ? CJ_OK : absent(p, "variables of this type"); }
 EMPTY(fmi3GetFloat32, float) EMPTY(fmi3GetInt8, int8_t) EMPTY(fmi3GetUInt8, uint8_t) EMPTY(fmi3GetInt16, int16_t)
 EMPTY(fmi3GetUInt16, uint16_t) EMPTY(fmi3GetUInt32, uint32_t) EMPTY(fmi3GetInt64, int64_t) EMPTY(fmi3GetUInt64, uint64_t)
 EMPTY(fmi3GetBoolean, bool) EMPTY(fmi3GetString, const char*)
@@ -251,11 +188,11 @@ EMPTY(fmi3SetUInt32, const uint32_t) EMPTY(fmi3SetInt64, const int64_t) EMPTY(fm
 EMPTY(fmi3SetBoolean, const bool) EMPTY(fmi3SetString, const char* const)
 
 CJ_EXPORT fmi3Status fmi3GetBinary(void* p, const vref r[], size_t n, size_t sizes[], const uint8_t* v[], size_t m)
-{ (void)r; (void)sizes; (void)v; (void)m; return p && n == 0 ? CJ_OK : cj_absent(p, "binary variables"); }
+{ return p && n == 0 ? CJ_OK : absent(p, "binary variables"); }
 CJ_EXPORT fmi3Status fmi3SetBinary(void* p, const vref r[], size_t n, const size_t sizes[], const uint8_t* const v[], size_t m)
-{ (void)r; (void)sizes; (void)v; (void)m; return p && n == 0 ? CJ_OK : cj_absent(p, "binary variables"); }
+{ return p && n == 0 ? CJ_OK : absent(p, "binary variables"); }
 
-#define ABSENT(name, what, ...) CJ_EXPORT fmi3Status name(void* p, __VA_ARGS__) { return cj_absent(p, what); }
+#define ABSENT(name, what, ...) CJ_EXPORT fmi3Status name(void* p, __VA_ARGS__) { return absent(p, what); }
 #define CLOCKS(name, ...) ABSENT(name, "clocks", const vref r[], size_t n, __VA_ARGS__)
 CLOCKS(fmi3GetClock, bool v[])
 CLOCKS(fmi3SetClock, const bool v[])
@@ -273,6 +210,6 @@ ABSENT(fmi3GetOutputDerivatives, "output derivatives: velocities and acceleratio
 ABSENT(fmi3GetNumberOfVariableDependencies, "dependencies of elements; see modelDescription.xml", vref r, size_t* n)
 ABSENT(fmi3GetVariableDependencies, "dependencies of elements; see modelDescription.xml",
        vref r, size_t at[], vref on[], size_t there[], fmi3DependencyKind kinds[], size_t n)
-CJ_EXPORT fmi3Status fmi3EnterConfigurationMode(void* p) { return cj_absent(p, "structural parameters"); }
-CJ_EXPORT fmi3Status fmi3ExitConfigurationMode(void* p) { return cj_absent(p, "structural parameters"); }
-CJ_EXPORT fmi3Status fmi3EnterStepMode(void* p) { return cj_absent(p, "event mode in co-simulation"); }
+CJ_EXPORT fmi3Status fmi3EnterConfigurationMode(void* p) { return absent(p, "structural parameters"); }
+CJ_EXPORT fmi3Status fmi3ExitConfigurationMode(void* p) { return absent(p, "structural parameters"); }
+CJ_EXPORT fmi3Status fmi3EnterStepMode(void* p) { return absent(p, "event mode in co-simulation"); }

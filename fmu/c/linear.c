@@ -6,15 +6,10 @@
 
 void cj_sigma(cj_instance* s)
 {
-    if (s->known_sigma || !NSIGMA) return;
-#if RANK > 0
+    if (s->known_sigma) return;
     cj_call(s, cj_jacobian, CJ_IN(s->now.q, s->now.p), CJ_OUT(s->G));
-    s->sigma = cj_singular(s->G, NM, NV, RANK, s->copy, s->U, s->left, s->right);
+    s->sigma = RANK ? cj_singular(s->G, NM, NV, RANK, s->copy, s->U, s->left, s->right) : INFINITY; /* no loop, no singularity */
     s->rank = cj_longer(s->copy, NM, NV, CJ_RANK_TOLERANCE);
-#else
-    s->sigma = INFINITY; /* no loop, so no singularity */
-    s->rank = 0;
-#endif
     s->known_sigma = 1;
 }
 
@@ -23,32 +18,27 @@ static void tangent(cj_instance* s, int with_sigma)
     const cj_state* x = &s->now;
     cj_call(s, cj_tangent, CJ_IN(x->r, x->d, x->v, x->dependent, x->u, x->p, s->seed.d, s->seed.v, s->seed.u, s->seed.p),
             CJ_OUT(s->seed.rate, s->seed.dv, s->seed.y, s->seed.q));
-#if RANK > 0
-    if (with_sigma) {
-        cj_sigma(s);
-        cj_call(s, cj_sigma_tangent, CJ_IN(x->q, x->p, s->left, s->right, s->seed.q, s->seed.p), CJ_OUT(&s->seed.sigma));
-    }
-#else
-    (void)with_sigma;
-#endif
+    if (!with_sigma) return;
+    cj_sigma(s);
+    cj_call(s, cj_sigma_tangent, CJ_IN(x->q, x->p, s->left, s->right, s->seed.q, s->seed.p), CJ_OUT(&s->seed.sigma));
 }
 
 static double* seed_of_known(cj_instance* s, unsigned slot)
 {
     const cj_state* x = &s->now;
-    if (IN(slot, SLOT_X, NF)) return s->seed.d + x->independent[slot - SLOT_X];
-    if (IN(slot, SLOT_X + NF, NF)) return s->seed.v + x->independent[slot - SLOT_X - NF];
-    if (IN(slot, SLOT_U, NU)) return s->seed.u + (slot - SLOT_U);
-    if (IN(slot, SLOT_P, NP)) return s->seed.p + (slot - SLOT_P);
+    if (IN(slot, SLOT_STATE, NF)) return s->seed.d + x->independent[slot - SLOT_STATE];
+    if (IN(slot, SLOT_STATE + NF, NF)) return s->seed.v + x->independent[slot - SLOT_STATE - NF];
+    if (IN(slot, SLOT_INPUT, NU)) return s->seed.u + (slot - SLOT_INPUT);
+    if (IN(slot, SLOT_PARAMETER, NP)) return s->seed.p + (slot - SLOT_PARAMETER);
     return NULL;
 }
 
 static double* seed_of_unknown(cj_instance* s, unsigned slot)
 {
     const cj_state* x = &s->now;
-    if (IN(slot, SLOT_Y, NY)) return s->seed.y + (slot - SLOT_Y);
-    if (IN(slot, SLOT_DX, NF)) return s->seed.rate + x->independent[slot - SLOT_DX];
-    if (IN(slot, SLOT_DX + NF, NF)) return s->seed.dv + x->independent[slot - SLOT_DX - NF];
+    if (IN(slot, SLOT_OUTPUT, NY)) return s->seed.y + (slot - SLOT_OUTPUT);
+    if (IN(slot, SLOT_DERIVATIVE, NF)) return s->seed.rate + x->independent[slot - SLOT_DERIVATIVE];
+    if (IN(slot, SLOT_DERIVATIVE + NF, NF)) return s->seed.dv + x->independent[slot - SLOT_DERIVATIVE - NF];
     if (IN(slot, SLOT_SIGMA, NSIGMA)) return sigma_is_rank[slot - SLOT_SIGMA] ? &s->seed.rank : &s->seed.sigma;
     return NULL;
 }
@@ -79,32 +69,27 @@ cj_status cj_directional(cj_instance* s, const unsigned* unknowns, size_t nu, co
     return CJ_OK;
 }
 
+#if HAS_ADJOINT /* FMI 3.0 */
 cj_status cj_adjoint(cj_instance* s, const unsigned* unknowns, size_t nu, const unsigned* knowns, size_t nk,
                      const double* seed, double* result)
 {
-#if HAS_ADJOINT
     cj_status status = ready(s, unknowns, nu, knowns, nk);
     if (status != CJ_OK) return status;
     const cj_state* x = &s->now;
     for (size_t k = 0; k < nu; ++k) *seed_of_unknown(s, unknowns[k]) += seed[k];
     memset(s->out_p, 0, sizeof s->out_p);
-#if RANK > 0
     if (s->seed.sigma != 0) {
         cj_sigma(s);
         cj_call(s, cj_sigma_adjoint, CJ_IN(x->q, x->p, s->left, s->right, &s->seed.sigma), CJ_OUT(s->seed.q, s->out_p));
     }
-#endif
     cj_call(s, cj_adjoint_kernel,
             CJ_IN(x->r, x->d, x->v, x->dependent, x->u, x->p, s->seed.rate, s->seed.dv, s->seed.y, s->seed.q),
             CJ_OUT(s->seed.d, s->seed.v, s->seed.u, s->seed.p));
     for (int k = 0; k < NP; ++k) s->seed.p[k] += s->out_p[k];
     for (size_t k = 0; k < nk; ++k) result[k] = *seed_of_known(s, knowns[k]);
     return CJ_OK;
-#else
-    (void)unknowns; (void)nu; (void)knowns; (void)nk; (void)seed; (void)result;
-    return cj_absent(s, "adjoint derivatives");
-#endif
 }
+#endif
 
 /* A (2F x 2F), B (2F x U), C (L x 2F), D (L x U), one after another, each row by row. */
 cj_status cj_linearize(cj_instance* s)
@@ -116,11 +101,11 @@ cj_status cj_linearize(cj_instance* s)
     double *A = s->linear, *B = A + nx * nx, *C = B + nx * NU, *D = C + NLINEAR_ROWS * nx;
     for (int j = 0; j < nx + NU; ++j) {
         memset(&s->seed, 0, sizeof s->seed);
-        *seed_of_known(s, (unsigned)(j < nx ? SLOT_X + j : SLOT_U + j - nx)) = 1;
+        *seed_of_known(s, (unsigned)(j < nx ? SLOT_STATE + j : SLOT_INPUT + j - nx)) = 1;
         tangent(s, 0);
         const int width = j < nx ? nx : NU, column = j < nx ? j : j - nx;
         double *top = j < nx ? A : B, *bottom = j < nx ? C : D;
-        for (int i = 0; i < nx; ++i) top[i * width + column] = *seed_of_unknown(s, (unsigned)(SLOT_DX + i));
+        for (int i = 0; i < nx; ++i) top[i * width + column] = *seed_of_unknown(s, (unsigned)(SLOT_DERIVATIVE + i));
         for (int i = 0; i < NLINEAR_ROWS; ++i) bottom[i * width + column] = s->seed.y[linear_rows[i]];
     }
     s->known_linear = 1;
