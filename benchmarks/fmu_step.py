@@ -77,17 +77,17 @@ def fmu_step(subject: Subject, effort: Effort, show: Callable[[float], None]) ->
 @contextmanager
 def _instance(subject: Subject, folder: Path, runtime: str) -> Iterator[Any]:
     """An initialized instance of FMPy's."""
-    from fmpy import extract, read_model_description
+    from fmpy import extract, instantiate_fmu, read_model_description
 
     from ..fmu.export import export
-    from ..fmu.linear import begin, instantiate
+    from ..fmu.linear import begin
 
     path = folder / f"{runtime}.fmu"
     if not path.exists():
         export(subject.simulation.mechanism, path, runtime=runtime, step=STEP, picture=False)
         extract(path, folder / runtime)
     described = read_model_description(path)
-    slave = instantiate(described, str(folder / runtime))
+    slave = instantiate_fmu(str(folder / runtime), described, "CoSimulation")
     inputs = [v.valueReference for v in described.modelVariables if v.causality == "input"]
     begin(slave, False, dict(zip(inputs, subject.u.tolist(), strict=True)))
     try:

@@ -12,6 +12,7 @@ import numpy as np
 from ..model.describe.flaws import nearest
 from ..model.errors import CutjointError
 from ..model.linear.model import LinearModel
+from .plan import elements
 
 
 def linear_model(
@@ -27,7 +28,7 @@ def linear_model(
     `inputs` are values by the FMU's names; `outputs` the rows of C and D, all outputs if None (FMI
     3.0: names of whole arrays). States are named after the joints they belong to at that time.
     """
-    from fmpy import extract, read_model_description
+    from fmpy import extract, instantiate_fmu, read_model_description
 
     description = read_model_description(str(path))
     is2 = description.fmiVersion.startswith("2")
@@ -42,7 +43,7 @@ def linear_model(
     chosen = shown if wanted is None else [variables[name] for name in wanted]
     folder = extract(str(path))
     try:
-        fmu = instantiate(description, folder)
+        fmu = instantiate_fmu(folder, description, "CoSimulation")
         begin(fmu, not is2, {variables[name].valueReference: value for name, value in values.items()})
         steps = round(time / step)
         for k in range(steps):
@@ -59,23 +60,18 @@ def _asked(fmu: Any, description: Any, chosen: list[Any], time: float) -> Linear
     """The linear model of a running FMU with these variables as outputs."""
     is3 = description.fmiVersion.startswith("3")
     derivatives = [u.variable for u in description.derivatives]
-    states = [d.derivative for d in derivatives]
     inputs = [v for v in description.modelVariables if v.causality == "input"]
-    rows, columns = [*derivatives, *chosen], [*states, *inputs]
-    J = jacobian(fmu, is3, rows, columns)
-    n = sum(_size(v) for v in states)
+    J = jacobian(fmu, is3, [*derivatives, *chosen], [*(d.derivative for d in derivatives), *inputs])
     names = _state_names(fmu, is3, description)
+    n = len(names)
     return LinearModel(
-        J[:n, :n],
-        J[:n, n:],
-        J[n:, :n],
-        J[n:, n:],
+        *(J[:n, :n], J[:n, n:], J[n:, :n], J[n:, n:]),
         tuple(names),
         tuple(v.name for v in inputs),
-        tuple(text for v in chosen for text in _elements(v)),
-        tuple("1" for _ in names),
+        tuple(_elements(chosen)),
+        ("1",) * n,
         tuple(v.unit or "1" for v in inputs),
-        tuple(v.unit or "1" for v in chosen for _ in range(_size(v))),
+        tuple(v.unit or "1" for v in chosen for _ in _elements([v])),
         np.zeros((0, n)),
         (),
         time,
@@ -86,28 +82,11 @@ def _state_names(fmu: Any, is3: bool, description: Any) -> list[str]:
     """`joint.<name>.position` and `.velocity` of the independent coordinates, as `state.coordinate` says."""
     found = [v for v in description.modelVariables if v.name.startswith("state.coordinate")]
     references = [v.valueReference for v in found]
-    count = sum(_size(v) for v in found)
-    numbers = fmu.getInt32(references, count) if is3 else fmu.getInteger(references)
+    numbers = fmu.getInt32(references, len(_elements(found))) if is3 else fmu.getInteger(references)
     started = [v for v in description.modelVariables if v.name.startswith("start.") and ".speed" in v.name]
-    speeds = [text[len("start.") :] for v in started for text in _elements(v)]
-    chosen = [speeds[k - 1].partition(".speed") for k in numbers]
+    speeds = [text.removeprefix("start.").partition(".speed") for text in _elements(started)]
+    chosen = [speeds[k - 1] for k in numbers]
     return [f"joint.{a}.{what}{b}" for what in ("position", "velocity") for a, _, b in chosen]
-
-
-def instantiate(description: Any, folder: str) -> Any:
-    """A co-simulation instance of FMPy's for either version."""
-    from fmpy.fmi2 import FMU2Slave
-    from fmpy.fmi3 import FMU3Slave
-
-    kind = FMU3Slave if description.fmiVersion.startswith("3") else FMU2Slave
-    fmu = kind(
-        guid=description.guid,
-        unzipDirectory=folder,
-        modelIdentifier=description.coSimulation.modelIdentifier,
-        instanceName="linear",
-    )
-    fmu.instantiate()
-    return fmu
 
 
 def begin(fmu: Any, is3: bool, values: Mapping[int, float]) -> None:
@@ -126,24 +105,11 @@ def begin(fmu: Any, is3: bool, values: Mapping[int, float]) -> None:
 def jacobian(fmu: Any, is3: bool, rows: list[Any], columns: list[Any]) -> np.ndarray:
     """Derivatives of variables (rows) with respect to others (columns), one direction at a time."""
     unknowns, knowns = [v.valueReference for v in rows], [v.valueReference for v in columns]
-    width, height = sum(_size(v) for v in columns), sum(_size(v) for v in rows)
-    J = np.zeros((height, width))
-    for k in range(width):
-        seed = [0.0] * width
-        seed[k] = 1.0
-        if is3:
-            J[:, k] = fmu.getDirectionalDerivative(unknowns, knowns, seed, height)
-        else:
-            J[:, k] = fmu.getDirectionalDerivative(unknowns, knowns, seed)
-    return J
+    count = (len(_elements(rows)),) if is3 else ()
+    seeds = np.eye(len(_elements(columns))).tolist()
+    return np.array([fmu.getDirectionalDerivative(unknowns, knowns, seed, *count) for seed in seeds]).T
 
 
-def _size(variable: Any) -> int:
-    return int(np.prod([int(d.start) for d in variable.dimensions], dtype=int)) if variable.dimensions else 1
-
-
-def _elements(variable: Any) -> list[str]:
-    if not variable.dimensions:
-        return [variable.name]
-    shape = [int(d.start) for d in variable.dimensions]
-    return [f"{variable.name}[{','.join(str(i + 1) for i in at)}]" for at in np.ndindex(*shape)]
+def _elements(variables: list[Any]) -> list[str]:
+    """Names of the elements of some variables, one after another."""
+    return [name for v in variables for name in elements(v.name, [int(d.start) for d in v.dimensions])]

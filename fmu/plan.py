@@ -42,11 +42,15 @@ class FmuVariable(Variable):
         return self.where.start
 
     def elements(self) -> list[str]:
-        """Names of the elements, with indices from 1."""
-        if not self.shape:
-            return [self.name]
-        stem, end = (self.name[:-1], ")") if self.name.startswith("der(") else (self.name, "")
-        return [f"{stem}[{','.join(str(i + 1) for i in at)}]{end}" for at in np.ndindex(self.shape)]
+        return elements(self.name, self.shape)
+
+
+def elements(name: str, shape: Sequence[int]) -> list[str]:
+    """Names of the elements of an array, with indices from 1."""
+    if not shape:
+        return [name]
+    stem, end = (name[:-1], ")") if name.startswith("der(") else (name, "")
+    return [f"{stem}[{','.join(str(i + 1) for i in at)}]{end}" for at in np.ndindex(*shape)]
 
 
 @dataclass

@@ -22,6 +22,7 @@ from pythonfmu.enums import Fmi2Status
 from ..model.errors import CutjointError, SimulationError
 from ..model.loading import load
 from ..model.run.assembly import consistent_speeds
+from ..model.run.integrate import steps
 from ..model.simulation import Simulation
 from ..model.state import State
 from ..model.thresholds import SAME_TIME
@@ -78,25 +79,18 @@ class MechanismSlave(Fmi2Slave):
 
     def _assemble(self) -> None:
         """The mechanism at its start, with the parameters and start values set so far."""
-        at, tree = self.values, self.simulation.tree
-        if (at[self._p.start : self._y.start] != self.defaults[self._p.start : self._y.start]).any():
-            first_q, first_v = self.plan.first["start_q"], self.plan.first["start_v"]
-            changed = at != self.defaults
-            held = {
-                n: at[first_q + k.start : first_q + k.stop]
-                for n, k in tree.q.items()
-                if changed[first_q:][k].any()
-            }
-            self.simulation = Simulation(self.simulation.engine, parameters=self._parameters(), start=held)
-            wanted = {
-                n: at[first_v + k.start : first_v + k.stop]
-                for n, k in tree.v.items()
-                if changed[first_v:][k].any() or self.plan.mechanism.joint(n).speed
-            }
+        engine, first, changed = self.simulation.engine, self.plan.first, self.values != self.defaults
+        if changed[self._p.start : self._y.start].any():
+            (q, new_q), (v, new_v) = (
+                (self.values[first[x] :], changed[first[x] :]) for x in ("start_q", "start_v")
+            )
+            held = {n: q[at] for n, at in engine.tree.q.items() if new_q[at].any()}
+            self.simulation = Simulation(engine, parameters=self._parameters(), start=held)
+            given = {n for n in engine.tree.v if self.plan.mechanism.joint(n).speed}
+            wanted = {n: v[at] for n, at in engine.tree.v.items() if new_v[at].any() or n in given}
             state = self.simulation.state
-            v = consistent_speeds(self.simulation.engine, state, wanted)
-            self.simulation.state = replace(state, v=v)
-        self.simulation.set_inputs(at[self._u])
+            self.simulation.state = replace(state, v=consistent_speeds(engine, state, wanted))
+        self.simulation.set_inputs(self.values[self._u])
         self.simulation.state = replace(self.simulation.state, time=self.begin)
 
     def _parameters(self) -> dict[str, Any]:
@@ -114,20 +108,14 @@ class MechanismSlave(Fmi2Slave):
         if not self.running:
             self._refuse("a step was asked for, but initialization did not end well")
             return False
-        sim, h = self.simulation, self.plan.step
-        before = sim.state
-        whole = int(step_size / h + SAME_TIME)
-        rest = step_size - whole * h
+        before = self.simulation.state
         try:
-            for _ in range(whole):
-                sim.step(h)
-            if rest > SAME_TIME * h:
-                sim.step(rest)
+            for h, end in steps(current_time, step_size, self.plan.step):
+                self.simulation.step(h, end)
         except SimulationError as problem:
-            sim.put(before)
+            self.simulation.put(before)
             self._refuse(str(problem))
             return False
-        sim.put(replace(sim.state, time=current_time + step_size))
         self._known = False
         return True
 

@@ -42,10 +42,6 @@ def number(value: float) -> str:
     return repr(float(value))
 
 
-def numbers(values: tuple[float, ...]) -> str:
-    return " ".join(number(v) for v in values)
-
-
 def element(parent: ET.Element, tag: str, **attributes: str | None) -> ET.Element:
     return ET.SubElement(parent, tag, {k: v for k, v in attributes.items() if v is not None})
 
@@ -82,14 +78,19 @@ def _unit_definitions(root: ET.Element, plan: Plan) -> None:
         element(unit, "BaseUnit", **{k: str(v) for k, v in exponents.items() if v})
 
 
-def limits(variable: FmuVariable) -> dict[str, str | None]:
-    """min, max, nominal and unit, where they say something."""
-    nominal = variable.nominal if variable.nominal not in (0.0, 1.0) and isfinite(variable.nominal) else None
+def real(variable: FmuVariable, which: slice, state: str | None) -> dict[str, str | None]:
+    """What is said of some elements of a variable, and of which state it is the derivative."""
+    units, says = (
+        set(variable.units[which]),
+        variable.nominal not in (0.0, 1.0) and isfinite(variable.nominal),
+    )
     return {
-        "unit": variable.unit if variable.unit != "1" else None,
+        "unit": units.pop() if len(units) == 1 and units != {"1"} else None,
         "min": number(variable.low) if variable.low != -inf else None,
         "max": number(variable.high) if variable.high != inf else None,
-        "nominal": number(nominal) if nominal is not None else None,
+        "nominal": number(variable.nominal) if says else None,
+        "start": " ".join(number(x) for x in variable.start[which]) or None,
+        "derivative": state,
     }
 
 

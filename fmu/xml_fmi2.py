@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 from .c_sources import units_to_compile
 from .plan import FmuVariable, Plan
-from .xml_common import described, dump, element, head, known_names, limits, number
+from .xml_common import described, dump, element, head, known_names, real
 
 
 def description(plan: Plan, shown: list[FmuVariable] | None = None) -> str:
@@ -50,14 +50,8 @@ def _variables(group: ET.Element, variables: list[FmuVariable]) -> dict[str, lis
             if variable.kind == "coordinate":
                 element(scalar, "Integer")
                 continue
-            attributes = limits(variable)
-            if len(set(variable.units)) > 1:
-                attributes["unit"] = variable.units[k] if variable.units[k] != "1" else None
-            if variable.start:
-                attributes["start"] = number(variable.start[k])
-            if variable.kind == "derivative":
-                attributes["derivative"] = str(index[variable.name[4:-1]][k])
-            element(scalar, "Real", **attributes)
+            state = str(index[variable.name[4:-1]][k]) if variable.kind == "derivative" else None
+            element(scalar, "Real", **real(variable, slice(k, k + 1), state))
     return index
 
 

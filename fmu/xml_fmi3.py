@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 from .c_sources import units_to_compile
 from .plan import Plan
-from .xml_common import described, dump, element, head, identifier, known_names, limits, number, numbers
+from .xml_common import described, dump, element, head, identifier, known_names, number, real
 
 
 def description(plan: Plan) -> str:
@@ -32,13 +32,9 @@ def _variables(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None
     for variable in plan.variables:
         if variable.kind == "hidden":
             continue
-        attributes = limits(variable)
-        if variable.start:
-            attributes["start"] = numbers(variable.start)
-        if variable.kind == "derivative":
-            attributes["derivative"] = reference[variable.name[4:-1]]
-        tag = "Int32" if variable.kind == "coordinate" else "Float64"
-        attributes = attributes if tag == "Float64" else {}
+        state = reference[variable.name[4:-1]] if variable.kind == "derivative" else None
+        attributes = real(variable, slice(None), state) if variable.kind != "coordinate" else {}
+        tag = "Float64" if attributes else "Int32"
         item = described(group, tag, variable.name, reference[variable.name], variable, **attributes)
         for size in variable.shape:
             element(item, "Dimension", start=str(size))

@@ -9,7 +9,7 @@
 #else
 typedef cj_status fmi3Status;
 typedef bool fmi3Boolean;
-typedef uint8_t fmi3Byte;
+typedef unsigned char fmi3Byte;
 typedef int fmi3IntervalQualifier, fmi3DependencyKind;
 typedef void (*fmi3LogMessageCallback)(void*, fmi3Status, const char*, const char*);
 typedef void (*fmi3IntermediateUpdateCallback)(void*, double, bool, bool, bool, bool, bool*, double*);
