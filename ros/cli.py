@@ -9,7 +9,7 @@ from typing import Any
 from ..model import CutjointError, load
 from ..model.cli.common import check_name, number, read_gravity
 from ..model.cli.options import MANY, Options
-from .settings import BY_NAME, MODES
+from .settings import MODES, SETTINGS
 
 HELP = "Run a mechanism as a ROS 2 node until Ctrl-C: joint states out, torques in."
 EXAMPLE = """
@@ -62,23 +62,17 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not equals:
             raise CutjointError(f"--param takes NAME=VALUE, not '{pair}'")
-        values[check_name(name, [*BY_NAME, "use_sim_time"], "--param", "parameter")] = _value(text)
-    for name in ("mechanism", "mode"):
-        if getattr(args, name):
-            values[name] = getattr(args, name)
-    for name in ("rate", "step"):
-        if getattr(args, name):
-            values[name] = number(getattr(args, name), f"--{name}")
+        values[check_name(name, [*SETTINGS, "use_sim_time"], "--param", "parameter")] = _value(text)
     gravity = read_gravity(args.gravity)
-    if gravity is not None:
-        values["gravity"] = list(gravity) if isinstance(gravity, tuple) else gravity
-    if args.start:
-        values["start"] = " ".join(args.start)
-    if args.clock:
-        values["publish_clock"] = True
-    if args.no_compile:
-        values["compile"] = False
-    return values
+    told = {
+        **{name: getattr(args, name) or None for name in ("mechanism", "mode")},
+        **{n: number(getattr(args, n), f"--{n}") for n in ("rate", "step") if getattr(args, n)},
+        "gravity": list(gravity) if isinstance(gravity, tuple) else gravity,
+        "start": " ".join(args.start) if args.start else None,
+        "publish_clock": True if args.clock else None,
+        "compile": False if args.no_compile else None,
+    }
+    return values | {name: value for name, value in told.items() if value is not None}
 
 
 def _value(text: str) -> Any:

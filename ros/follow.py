@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
+from scipy.interpolate import BPoly, CubicSpline
 
 from ..model import Mechanism, Simulation
 from .motor_commands import Refused
@@ -39,13 +39,12 @@ class Follower:
         outputs = simulation.variables().outputs
         self._q = outputs.rows(f"joint.{name}.position" for name in self.joints)
         self._v = outputs.rows(f"joint.{name}.velocity" for name in self.joints)
-        self._order = [self.joints.index(name) for name in driven]
+        order = [self.joints.index(name) for name in driven]
         self.end = points[-1].time
         self.feeds = len(points[0].positions) == 0
         times = [p.time for p in points]
         if self.feeds:
-            self._effort = np.array([p.effort for p in points], float)
-            self._times = np.array(times)
+            self._times, self._effort = times, np.array([p.effort for p in points], float)[:, order]
             return
         y = simulation.output_vector()
         if times[0] > 0:
@@ -60,8 +59,7 @@ class Follower:
         if self.feeds:
             if t > self.end:
                 return None
-            effort = [np.interp(t, self._times, column) for column in self._effort.T]
-            return np.array([effort[k] for k in self._order])
+            return np.array([np.interp(t, self._times, column) for column in self._effort.T])
         y = self.simulation.output_vector()
         position, velocity, acceleration = self.wanted(t)
         acceleration += 2 * frequency * (velocity - y[self._v]) + frequency**2 * (position - y[self._q])
@@ -105,17 +103,12 @@ def _check(driven: list[str], joints: tuple[str, ...], points: Sequence[Point]) 
 
 def _path(times: list[float], points: Sequence[Point]) -> BPoly | CubicSpline:
     """Quintic through accelerations, cubic through velocities, or a smooth spline that ends at rest."""
-    positions = np.array([p.positions for p in points], float)
     if len(times) == 1:
-        return CubicHermiteSpline(
-            [times[0], times[0] + 1.0], [positions[0]] * 2, np.zeros((2, positions.shape[1]))
-        )
+        return BPoly.from_derivatives([times[0], times[0] + 1.0], [[points[0].positions]] * 2)
     if not len(points[-1].velocities):
-        rest = np.zeros(positions.shape[1])
+        rest = np.zeros(len(points[0].positions))
         start = points[0].velocities if len(points[0].velocities) else rest
+        positions = np.array([p.positions for p in points], float)
         return CubicSpline(times, positions, bc_type=((1, start), (1, rest)))
-    velocities = np.array([p.velocities for p in points], float)
-    if not len(points[-1].accelerations):
-        return CubicHermiteSpline(times, positions, velocities)
-    accelerations = np.array([p.accelerations for p in points], float)
-    return BPoly.from_derivatives(times, np.stack([positions, velocities, accelerations], axis=1))
+    given = 3 if len(points[-1].accelerations) else 2
+    return BPoly.from_derivatives(times, np.array([p[1 : 1 + given] for p in points], float))

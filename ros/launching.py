@@ -6,27 +6,11 @@ from typing import Any
 
 from ..model import load
 from ..model.robots.write_urdf import urdf
-from .settings import BY_NAME
-
-# Launch arguments that are parameters of the node under the same name.
-ARGUMENTS = (
-    "mechanism",
-    "mode",
-    "rate",
-    "step",
-    "gravity",
-    "start",
-    "command_timeout",
-    "joint_state_rate",
-    "marker_rate",
-    "publish_clock",
-    "realtime_priority",
-    "udp",
-)
+from .settings import SETTINGS
 
 
 def describe(mechanism: str) -> Any:
-    """Launch description of a mechanism; every argument can be set with `name:=value`."""
+    """Launch description of a mechanism; every parameter of its node can be set with `name:=value`."""
     from launch.actions import DeclareLaunchArgument, OpaqueFunction
     from launch.substitutions import LaunchConfiguration
     from launch_ros.actions import Node
@@ -34,20 +18,16 @@ def describe(mechanism: str) -> Any:
 
     from launch import LaunchDescription
 
+    arguments = {name: (_text(s.default), s.about) for name, s in SETTINGS.items()}
+    arguments["mechanism"] = (mechanism, arguments["mechanism"][1])
+    arguments["namespace"] = (mechanism, "namespace of all topics")
     declared = [
-        DeclareLaunchArgument(
-            name,
-            default_value=mechanism if name == "mechanism" else _text(BY_NAME[name].default),
-            description=BY_NAME[name].about,
-        )
-        for name in ARGUMENTS
+        DeclareLaunchArgument(name, default_value=value, description=about)
+        for name, (value, about) in arguments.items()
     ]
-    declared.append(
-        DeclareLaunchArgument("namespace", default_value=mechanism, description="namespace of all topics")
-    )
     parameters = {
-        name: ParameterValue(LaunchConfiguration(name), value_type=type(BY_NAME[name].default))
-        for name in ARGUMENTS
+        name: ParameterValue(LaunchConfiguration(name), value_type=type(s.default))
+        for name, s in SETTINGS.items()
     }
     node = Node(
         package="cutjoint",

@@ -48,11 +48,8 @@ class Loop:
         self.commands = Commands(simulation.mechanism, settings.period, settings.command_timeout)
         self.pace = Pace(settings.period)
         self.follower: Follower | None = None
-        self.link = (
-            UdpLink(settings.udp, len(simulation.inputs), settings.period, settings.command_timeout)
-            if settings.udp
-            else None
-        )
+        udp = (settings.udp, len(simulation.inputs), settings.period, settings.command_timeout)
+        self.link = UdpLink(*udp) if settings.udp else None
         self.fault = ""  # why time stands still, if the engine failed
         self.periods = 0  # since the node started, whatever resets did to time
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -60,11 +57,10 @@ class Loop:
         self._ticks = 0  # since the last reset
         self._told = {"joint_states": 0, "clock": 0}
         self._next = {"diagnostics": 0.0, "markers": 0.0, "paused": 0.0}
-        names = {n: k for k, n in enumerate(self.values.names)}
-        mechanism = simulation.mechanism
-        self._driven = np.array([names[m.joint] for m in mechanism.motors], int)
+        names, motors = self.values.names, simulation.mechanism.motors
+        self._driven = np.array([names.index(motor.joint) for motor in motors], int)
         self._warm_up()
-        self.read()
+        self.values.read()
 
     def _warm_up(self) -> None:
         """Build all that a period needs now, so that none has to wait for a compiler."""
@@ -147,7 +143,7 @@ class Loop:
         self.periods += 1
         due = self._due("joint_states", self.settings.joint_state_rate)
         if due or self.link is not None:
-            self.read()
+            self.values.read()
         if self.link is not None:
             at = self._driven
             self.link.send(self.time, self.values.position[at].tolist(), self.values.velocity[at].tolist())
@@ -191,17 +187,13 @@ class Loop:
         """Simulated seconds."""
         return self.simulation.time
 
-    def read(self) -> None:
-        """Bring joint values and efforts up to date."""
-        self.values.read()
-
     def show(self) -> None:
         """Tell the state at once, after something other than time changed it."""
         self._ticks = round(self.time * self.settings.rate)
         self._told = {"joint_states": 0, "clock": 0}
         self._due("joint_states", self.settings.joint_state_rate)
         self._due("clock", self.settings.clock_rate)
-        self.read()
+        self.values.read()
         self.outlet.joint_states(self)
         if self.settings.publish_clock:
             self.outlet.clock(self)

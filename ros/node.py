@@ -28,7 +28,7 @@ from .loop import Loop
 from .markers import Markers
 from .motor_commands import Refused
 from .report import Health
-from .settings import BY_NAME, LOCK_STEP, PAUSED, REAL_TIME, SETTINGS, Settings
+from .settings import LOCK_STEP, PAUSED, REAL_TIME, SETTINGS, Settings
 
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
@@ -62,16 +62,16 @@ class MechanismNode(Node):
 
     def _declare(self) -> Settings:
         raw = {}
-        for s in SETTINGS:
+        for name, s in SETTINGS.items():
             about = ParameterDescriptor(description=s.about, dynamic_typing=True, read_only=not s.changeable)
-            raw[s.name] = self.declare_parameter(s.name, s.default, about).value
+            raw[name] = self.declare_parameter(name, s.default, about).value
         self.add_on_set_parameters_callback(self._change)
         return Settings.read(raw)
 
     def _change(self, given: list[Parameter]) -> SetParametersResult:
         """All or nothing: check every new value, then use them."""
         try:
-            new = {p.name: self.settings.change(p.name, p.value) for p in given if p.name in BY_NAME}
+            new = {p.name: self.settings.change(p.name, p.value) for p in given if p.name in SETTINGS}
         except CutjointError as problem:
             return SetParametersResult(successful=False, reason=str(problem))
         for name, value in new.items():
@@ -91,9 +91,8 @@ class MechanismNode(Node):
         self._linear = self.create_publisher(String, "linear_model", LATCHED)
         self._markers = self.create_publisher(MarkerArray, "markers", LATEST)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        self._time_publisher = (
-            self.create_publisher(Clock, "/clock", LATEST) if self.settings.publish_clock else None
-        )
+        if self.settings.publish_clock:
+            self._clock_publisher = self.create_publisher(Clock, "/clock", LATEST)
         self._description.publish(String(data=urdf(self.simulation.mechanism, self.simulation.tree)))
         self._shapes: Markers | None = None
         self._state = JointState()
@@ -103,13 +102,9 @@ class MechanismNode(Node):
         self.create_subscription(Float64MultiArray, "commands", self._on_commands, quality)
         self.create_subscription(JointState, "joint_commands", self._on_joint_commands, quality)
         self.create_subscription(JointTrajectory, "joint_trajectory", self._on_trajectory, LATEST)
-        for name, job in (
-            ("reset", self._reset),
-            ("step", self._step),
-            ("linearize", self._linearize),
-            ("save_state", self._save),
-            ("restore_state", self._restore),
-        ):
+        jobs = {"reset": self._reset, "step": self._step, "linearize": self._linearize}
+        jobs |= {"save_state": self._save, "restore_state": self._restore}
+        for name, job in jobs.items():
             self.create_service(Trigger, name, self._service(job))
         self.create_service(SetBool, "pause", self._on_pause)
 
@@ -117,10 +112,9 @@ class MechanismNode(Node):
         self._take("commands", lambda: self.loop.commands.from_vector(message.data))
 
     def _on_joint_commands(self, message: JointState) -> None:
-        known = self.loop.values.names
+        commands, known = self.loop.commands, self.loop.values.names
         self._take(
-            "joint_commands",
-            lambda: self.loop.commands.from_names(message.name, message.effort.tolist(), known),
+            "joint_commands", lambda: commands.from_names(message.name, message.effort.tolist(), known)
         )
 
     def _take(self, topic: str, read: Callable[[], np.ndarray]) -> None:
@@ -137,17 +131,10 @@ class MechanismNode(Node):
             loop.ask(lambda: loop.advance(torques))
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        points = [
-            Point(
-                p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec,
-                p.positions,
-                p.velocities,
-                p.accelerations,
-                p.effort,
-            )
-            for p in message.points
-        ]
-        loop = self.loop
+        points, loop = [], self.loop
+        for p in message.points:
+            at = p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec
+            points.append(Point(at, p.positions, p.velocities, p.accelerations, p.effort))
 
         def follow() -> None:
             loop.commands.clear()
@@ -245,16 +232,14 @@ class MechanismNode(Node):
         if not message.name:
             message.name = list(loop.values.names)
         self._stamp(message.header.stamp)
-        message.position = array("d", loop.values.position.tobytes())
-        message.velocity = array("d", loop.values.velocity.tobytes())
-        message.effort = array("d", loop.values.effort.tobytes())
+        for what in ("position", "velocity", "effort"):
+            setattr(message, what, array("d", getattr(loop.values, what).tobytes()))
         self._states.publish(message)
 
     def clock(self, loop: Loop) -> None:
         message = Clock()
         message.clock.sec, message.clock.nanosec = divmod(round(loop.time * 1e9), 10**9)
-        if self._time_publisher is not None:
-            self._time_publisher.publish(message)
+        self._clock_publisher.publish(message)
 
     def markers(self, loop: Loop) -> None:
         if self._markers.get_subscription_count():

@@ -26,20 +26,17 @@ class Pace:
         self.period = period
         self.jitter = Jitter(period)
         self.overruns = 0  # periods that started a whole period late or more
-        self.owed = 0  # steps still to be paid back
-        self.dropped = 0  # steps that never will be
-        self.began = 0.0  # steady time of the last start
-        self.steps = 0  # allowed since then
-        self._next = 0.0
-        self.last = 0.0  # steady time of the latest tick
-        self._since = 0
+        self.start()
 
     def start(self) -> None:
         """Begin now; also after a pause, whose length is not owed."""
-        self.began = time.monotonic()
+        self.began = time.monotonic()  # steady time
+        self.last = 0.0  # steady time of the latest tick
+        self.steps = 0  # allowed since the start
+        self.owed = 0  # steps still to be paid back
+        self.dropped = 0  # steps that never will be
         self._next = self.began + self.period
-        self.last = 0.0
-        self.owed = self.dropped = self._since = self.steps = 0
+        self._since = 0  # periods without an extra step
 
     def wait(self, stop: threading.Event) -> int:
         """Sleep until the next deadline; returns the number of steps to take, one or two."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..model import CutjointError
 from ..model.thresholds import SAME_TIME
@@ -22,19 +22,17 @@ class SettingError(CutjointError):
     """A parameter with a wrong value."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One parameter: `check` returns the value to use, or raises."""
+class Setting(NamedTuple):
+    """One parameter: `check` takes its name and a value and returns the value to use, or raises."""
 
-    name: str
     default: Any
     about: str
     check: Callable[[str, Any], Any]
-    changeable: bool
+    changeable: bool = False
 
 
-def _setting(default: Any, about: str, check: Callable[[str, Any], Any], changeable: bool = False) -> Any:
-    return field(metadata={"default": default, "about": about, "check": check, "changeable": changeable})
+def _setting(*what: Any) -> Any:
+    return field(metadata={"setting": Setting(*what)})
 
 
 def number(low: float, high: float, zero: bool = False) -> Callable[[str, Any], float]:
@@ -52,27 +50,25 @@ def number(low: float, high: float, zero: bool = False) -> Callable[[str, Any], 
     return check
 
 
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise SettingError(f"{name} must be text, not '{value}'")
-    return value
+def _is(fits: Callable[[Any], bool], what: str) -> Callable[[str, Any], Any]:
+    """A value that fits, as it is."""
+
+    def check(name: str, value: Any) -> Any:
+        if not fits(value):
+            raise SettingError(f"{name} must be {what}, not '{value}'")
+        return value
+
+    return check
 
 
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise SettingError(f"{name} must be true or false, not '{value}'")
-    return value
+_text = _is(lambda value: isinstance(value, str), "text")
+_flag = _is(lambda value: isinstance(value, bool), "true or false")
+_mode = _is(lambda value: value in MODES, f"one of {', '.join(MODES)}")
 
 
 def _mechanism(name: str, value: Any) -> str:
     if not _text(name, value):
         raise SettingError("say which mechanism: 'cutjoint node NAME', or parameter mechanism:=NAME")
-    return str(value)
-
-
-def _mode(name: str, value: Any) -> str:
-    if value not in MODES:
-        raise SettingError(f"{name} must be one of {', '.join(MODES)}, not '{value}'")
     return str(value)
 
 
@@ -122,7 +118,7 @@ class Settings:
     """Checked values of all parameters; each field says what a parameter may be."""
 
     mechanism: str = _setting("", "name of an example or path of a description file", _mechanism)
-    mode: str = _setting(REAL_TIME, f"how time passes: {', '.join(MODES)}", _mode, changeable=True)
+    mode: str = _setting(REAL_TIME, f"how time passes: {', '.join(MODES)}", _mode, True)
     rate: float = _setting(1000.0, "periods a simulated second, Hz", number(1, 10000))
     step: float = _setting(
         0.0, "integration step, s, a part of the period; 0 for the period", number(1e-6, 1, True)
@@ -134,10 +130,7 @@ class Settings:
         "", "coordinates held at the start, such as 'motor1=0.1 motor2=0.2'", _start
     )
     command_timeout: float = _setting(
-        0.2,
-        "s of silence before torques go to zero; 0: never",
-        number(1e-3, 3600, True),
-        True,
+        0.2, "s of silence before torques go to zero; 0: never", number(1e-3, 3600, True), True
     )
     joint_state_rate: float = _setting(100.0, "joint states a simulated second; 0: every period", often, True)
     diagnostics_rate: float = _setting(1.0, "diagnostics a second; 0: none", often, True)
@@ -157,7 +150,7 @@ class Settings:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Settings:
         """All settings from raw values, defaults for those not given; checks them one by one and together."""
-        settings = cls(**{s.name: s.check(s.name, values.get(s.name, s.default)) for s in SETTINGS})
+        settings = cls(**{n: s.check(n, values.get(n, s.default)) for n, s in SETTINGS.items()})
         settings.substeps  # noqa: B018  raises if step and rate do not fit
         if settings.udp and settings.mode == LOCK_STEP:
             raise SettingError(
@@ -183,12 +176,11 @@ class Settings:
 
     def change(self, name: str, value: Any) -> Any:
         """The checked value for a change while running; says why not otherwise."""
-        setting = BY_NAME[name]
-        if not setting.changeable:
+        if not SETTINGS[name].changeable:
             raise SettingError(
                 f"{name} can't change while the node runs; start it again with {name}:={value}"
             )
-        checked = setting.check(name, value)
+        checked = SETTINGS[name].check(name, value)
         if name == "mode" and (checked == LOCK_STEP) != (self.mode == LOCK_STEP):
             raise SettingError(
                 f"mode can't change from {self.mode} to {checked} while the node runs; start it again"
@@ -196,5 +188,4 @@ class Settings:
         return checked
 
 
-SETTINGS = tuple(Setting(f.name, **f.metadata) for f in fields(Settings))
-BY_NAME = {setting.name: setting for setting in SETTINGS}
+SETTINGS: dict[str, Setting] = {f.name: f.metadata["setting"] for f in fields(Settings)}

@@ -26,6 +26,7 @@ import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,8 +40,7 @@ MOST = 65507  # bytes of a UDP packet
 DRAIN = 200  # packets read in one period; a flood beyond that waits
 
 
-@dataclass(frozen=True)
-class Packet:
+class Packet(NamedTuple):
     """One packet of either kind; `values` are positions and velocities, or torques."""
 
     kind: int
@@ -53,18 +53,10 @@ class Packet:
 
 def pack(packet: Packet) -> bytes:
     """Bytes of a packet."""
-    n = len(packet.values) // (2 if packet.kind == STATE else 1)
-    head = HEAD.pack(
-        MAGIC,
-        VERSION,
-        packet.kind,
-        n,
-        packet.sequence % WRAP,
-        packet.answer % WRAP,
-        packet.stamp,
-        packet.time,
-    )
-    return head + struct.pack(f"<{len(packet.values)}d", *packet.values)
+    kind, sequence, answer, stamp, at, values = packet
+    n = len(values) // (2 if kind == STATE else 1)
+    head = HEAD.pack(MAGIC, VERSION, kind, n, sequence % WRAP, answer % WRAP, stamp, at)
+    return head + struct.pack(f"<{len(values)}d", *values)
 
 
 def unpack(data: bytes, kind: int) -> Packet | None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from cutjoint.model import list_examples
 from cutjoint.ros import launching
-from cutjoint.ros.settings import BY_NAME, Settings
+from cutjoint.ros.settings import SETTINGS, Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH = sorted((ROOT / "launch").glob("*.launch.py"))
@@ -125,16 +125,16 @@ def test_launch_files_describe_a_node_with_valid_arguments(path: Path, launch_sy
     description = generate(path)
     if launch_system:
         names = {e.name for e in description.entities if type(e).__name__ == "DeclareLaunchArgument"}
-        assert names == {*launching.ARGUMENTS, "namespace"}
+        assert names == {*SETTINGS, "namespace"}
         return
     entities = description.positional[0]
     declared = {e.positional[0]: e.named for e in entities if type(e).__name__ == "DeclareLaunchArgument"}
-    assert set(declared) == {*launching.ARGUMENTS, "namespace"}
+    assert set(declared) == {*SETTINGS, "namespace"}
     assert all(d["description"] for d in declared.values())
     (node,) = [e for e in entities if type(e).__name__ == "Node"]
     assert (node.named["package"], node.named["executable"]) == ("cutjoint", "node")
     (parameters,) = node.named["parameters"]
-    assert set(parameters) <= set(BY_NAME)
+    assert set(parameters) == set(SETTINGS)
     # Defaults, read back as the launch system would, are settings the node accepts.
     given = {}
     for name, value in parameters.items():
