@@ -106,7 +106,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         "default_speed": wanted_speeds(plan),
         "default_p": plan.simulation.p,
     }
-    integers = {
+    integers: dict[str, Iterable[int]] = {
         "given_speed": [bool(plan.mechanism.joint(list(tree.q)[k]).speed) for k in joint_of_v],
         "fixed_p": [v.fixed for v in plan.of("parameter") for _ in range(v.size)],
         "joint_of_q": joint_of_q,

@@ -65,8 +65,7 @@ class Plan:
     first: dict[str, int] = field(default_factory=dict)  # kind of slot -> its first slot
     linear_rows: list[int] = field(default_factory=list)  # rows of C and D, as indices into `rows`
     slots: int = 0
-    chosen_inputs: tuple[str, ...] = ()
-    chosen_outputs: tuple[str, ...] = ()
+    choices: dict[str, Any] = field(default_factory=dict)  # what `plan` was asked for, to plan it again
 
     def begin(self, kind: str) -> None:
         """Slots of this kind follow."""
@@ -124,7 +123,7 @@ def plan(
         mechanism = replace(mechanism, parameters=dict(_marked(mechanism, name) for name in marked))
     simulation = Simulation(mechanism, compile=False)
     result = Plan(mechanism, simulation, step, simulation.engine.generic_rank(simulation.q, simulation.p)[0])
-    result.chosen_inputs, result.chosen_outputs = tuple(inputs), tuple(outputs)
+    result.choices = {"step": step, "inputs": list(inputs), "outputs": list(outputs), "linear": linear}
     result.begin("time")
     _new(result, "time", "time", about="simulation time", units=("s",))
     _inputs(result, inputs)

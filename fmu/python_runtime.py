@@ -37,7 +37,15 @@ def write(plan: Plan, path: Path, picture: bool = True) -> None:
     except ImportError:
         raise CutjointError("--runtime python needs pythonfmu: 'pip install cutjoint[fmu]'") from None
     home = Path(pythonfmu.__file__).parent
-    contents, texts = _contents(plan, picture)
+    shown = [v for v in plan.variables if v.kind not in ("state", "derivative", "coordinate")]
+    contents, html = documentation.documentation(plan, 2, picture)
+    texts = {
+        "modelDescription.xml": xml_fmi2.description(plan, shown),
+        "documentation/index.html": html,
+        "resources/mechanism.yaml": to_yaml(plan.mechanism),
+        "resources/options.json": json.dumps(plan.choices),
+        "resources/requirements.txt": tool("cutjoint[fmu]", "==") + "\n",
+    }
     token = content_token(texts)
     name = f"cutjoint_{token[1:9]}{token[10:14]}"
     texts = {key: text.replace(TOKEN, token) for key, text in texts.items()}
@@ -48,26 +56,6 @@ def write(plan: Plan, path: Path, picture: bool = True) -> None:
         contents[f"resources/pythonfmu/{file.name}"] = file.read_bytes()
     for file in sorted((home / "resources" / "binaries").rglob("*")):
         if file.suffix in (".so", ".dll", ".dylib"):
-            contents[f"binaries/{file.parent.name}/{identifier(plan.mechanism.name)}{file.suffix}"] = (
-                file.read_bytes()
-            )
+            library = f"{identifier(plan.mechanism.name)}{file.suffix}"
+            contents[f"binaries/{file.parent.name}/{library}"] = file.read_bytes()
     write_zip(path, contents)
-
-
-def _contents(plan: Plan, picture: bool) -> tuple[dict[str, bytes], dict[str, str]]:
-    shown = [v for v in plan.variables if v.kind not in ("state", "derivative", "coordinate")]
-    pictures, html = documentation.documentation(plan, 2, picture)
-    options = {
-        "step": plan.step,
-        "inputs": list(plan.chosen_inputs),
-        "outputs": list(plan.chosen_outputs),
-        "linear": bool(plan.of("linear")),
-    }
-    texts = {
-        "modelDescription.xml": xml_fmi2.description(plan, shown),
-        "documentation/index.html": html,
-        "resources/mechanism.yaml": to_yaml(plan.mechanism),
-        "resources/options.json": json.dumps(options),
-        "resources/requirements.txt": tool("cutjoint[fmu]", "==") + "\n",
-    }
-    return pictures, texts

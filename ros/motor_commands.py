@@ -36,8 +36,7 @@ class Commands:
         self.received = self.refused = self.saturated = 0
         self.silent = True  # nobody commands: torques are zero
         self.seen = 0.0  # steady time of the latest good command
-        self._latest = np.zeros(len(self.inputs))
-        self._zero = np.zeros(len(self.inputs))
+        self._latest = self._zero = np.zeros(len(self.inputs))
 
     def accept(self, torques: np.ndarray, now: float | None = None) -> np.ndarray:
         """Take new torques for all inputs; called by whoever receives them, in any thread."""
@@ -54,8 +53,7 @@ class Commands:
     def present(self, now: float) -> np.ndarray:
         """Torques to apply now: the latest, or zero once the sender has been silent too long."""
         if self.silent or (self.timeout > 0 and now - self.seen > self.timeout):
-            self.silent = True
-            self._latest = self._zero
+            self.clear()
         return self._latest
 
     def clear(self) -> None:

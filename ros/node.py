@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
@@ -219,35 +220,32 @@ class MechanismNode(Node):
 
     # -- what the loop tells (called by its thread) --------------------------------------------
 
-    def _stamp(self, stamp: Any) -> None:
+    def _simulated(self) -> Time:
+        seconds, nanoseconds = divmod(round(self.loop.time * 1e9), 10**9)
+        return Time(sec=seconds, nanosec=nanoseconds)
+
+    def _stamp(self) -> Time:
         """Simulated time if it is not tied to the wall clock's pace or /clock tells it to all."""
-        if self.settings.publish_clock or self.mode != REAL_TIME:
-            nanoseconds = round(self.loop.time * 1e9)
-        else:
-            nanoseconds = self.get_clock().now().nanoseconds
-        stamp.sec, stamp.nanosec = divmod(nanoseconds, 10**9)
+        told = self.settings.publish_clock or self.mode != REAL_TIME
+        return self._simulated() if told else self.get_clock().now().to_msg()
 
     def joint_states(self, loop: Loop) -> None:
         message = self._state
         if not message.name:
             message.name = list(loop.values.names)
-        self._stamp(message.header.stamp)
+        message.header.stamp = self._stamp()
         for what in ("position", "velocity", "effort"):
             setattr(message, what, array("d", getattr(loop.values, what).tobytes()))
         self._states.publish(message)
 
     def clock(self, loop: Loop) -> None:
-        message = Clock()
-        message.clock.sec, message.clock.nanosec = divmod(round(loop.time * 1e9), 10**9)
-        self._clock_publisher.publish(message)
+        self._clock_publisher.publish(Clock(clock=self._simulated()))
 
     def markers(self, loop: Loop) -> None:
         if self._markers.get_subscription_count():
             if self._shapes is None:
                 self._shapes = Markers(self.simulation)
-            stamp = JointState().header.stamp
-            self._stamp(stamp)
-            self._markers.publish(self._shapes.update(stamp))
+            self._markers.publish(self._shapes.update(self._stamp()))
 
     def diagnostics(self, loop: Loop) -> None:
         level, text, values = self.health.look(loop)

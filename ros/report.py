@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import asdict
 from typing import Any
@@ -22,7 +21,7 @@ class Health:
     """Turns counters into a level, a sentence and key-value pairs; remembers the last look for rates."""
 
     def __init__(self, loop: Loop):
-        self._wall, self._time, self._cpu = time.monotonic(), loop.time, _cpu()
+        self._wall, self._time, self._cpu = time.monotonic(), loop.time, time.process_time()
         self._begin = (self._wall, self._cpu)
         self._overruns = 0
         self._regular = loop.simulation.topology()
@@ -35,7 +34,7 @@ class Health:
 
     def look(self, loop: Loop) -> tuple[int, str, dict[str, Any]]:
         """Level, message and values since the last look."""
-        now, at, cpu = time.monotonic(), loop.time, _cpu()
+        now, at, cpu = time.monotonic(), loop.time, time.process_time()
         elapsed = max(now - self._wall, SAME_TIME)
         commands, pace = loop.commands, loop.pace
         residual, distance, rank, *chosen = loop.simulation.read(self._rows).tolist()
@@ -79,7 +78,7 @@ class Health:
         elapsed = time.monotonic() - self._begin[0]
         lines = [
             f"{loop.periods} periods of {1e3 * loop.settings.period:g} ms in {elapsed:.3f} s, "
-            f"{100 * (_cpu() - self._begin[1]) / elapsed:.1f} % of a core"
+            f"{100 * (time.process_time() - self._begin[1]) / elapsed:.1f} % of a core"
         ]
         pace = loop.pace
         if pace.jitter.report().count:
@@ -104,8 +103,3 @@ def _jitter(name: str, jitter: Any) -> dict[str, Any]:
         f"{name} max": f"{r.longest:.6f}",
         f"{name} missed": r.missed,
     }
-
-
-def _cpu() -> float:
-    t = os.times()
-    return t.user + t.system

@@ -48,14 +48,14 @@ cj_status cj_assemble(cj_instance* s)
     for (int i = 0; i < NQ; ++i)
         for (int j = 0; j < NV; ++j)
             if (free_[j] == 0 && joint_of_v[j] == joint_of_q[i]) guess[i] = x->start_q[i];
-    cj_call(s, cj_assembly, CJ_IN(guess, free_, x->p), CJ_OUT(s->next_q, s->g, &steps, &closed));
+    cj_call(s, cj_assembly, CJ_IN(guess, free_, x->p), CJ_OUT(s->next.q, s->g, &steps, &closed));
     if (closed == 0) return open_loop(s);
-    cj_call(s, cj_start_speeds, CJ_IN(s->next_q, x->start_v, held, x->p), CJ_OUT(s->next_v, &fits));
-    if (!isfinite(largest(s->next_q, NQ)) || !isfinite(largest(s->next_v, NV)))
+    cj_call(s, cj_start_speeds, CJ_IN(s->next.q, x->start_v, held, x->p), CJ_OUT(s->next.v, &fits));
+    if (!isfinite(largest(s->next.q, NQ)) || !isfinite(largest(s->next.v, NV)))
         return cj_refuse(s, "the start is not finite; give start values and parameters that make sense");
     if (fits == 0) return cj_refuse(s, "the loops do not allow the start speeds together; give fewer of them");
-    memcpy(x->q, s->next_q, sizeof x->q);
-    memcpy(x->v, s->next_v, sizeof x->v);
+    memcpy(x->at.q, s->next.q, sizeof x->at.q);
+    memcpy(x->at.v, s->next.v, sizeof x->at.v);
     x->assembled = x->lifted = 1;
     x->placed = x->charted = 0;
     cj_forget(s);
@@ -79,15 +79,12 @@ cj_status cj_lift(cj_instance* s)
     cj_state* x = &s->now;
     double closed = 0;
     if (x->lifted) return CJ_OK;
-    cj_call(s, cj_lifted, CJ_IN(x->r, x->d, x->rate, x->state_d, x->state_v, x->dependent, x->p),
-            CJ_OUT(s->next_d, s->next_q, s->next_v, s->next_rate, &closed));
+    cj_call(s, cj_lifted, CJ_IN(x->r, x->at.d, x->at.rate, x->state_d, x->state_v, x->dependent, x->p),
+            CJ_OUT(s->next.d, s->next.q, s->next.v, s->next.rate, &closed));
     if (closed == 0)
         return cj_say(s, CJ_DISCARD, "logStatusDiscard",
                       "no closed pose was found at the given states at %.9g s; take a smaller step", x->time);
-    memcpy(x->d, s->next_d, sizeof x->d);
-    memcpy(x->q, s->next_q, sizeof x->q);
-    memcpy(x->v, s->next_v, sizeof x->v);
-    memcpy(x->rate, s->next_rate, sizeof x->rate);
+    x->at = s->next;
     x->lifted = x->placed = 1;
     return CJ_OK;
 }
@@ -95,9 +92,9 @@ cj_status cj_lift(cj_instance* s)
 /* The present pose becomes the reference of the chart: d = 0, and its rate is v. */
 static void refer(cj_state* x)
 {
-    memcpy(x->r, x->q, sizeof x->r);
-    memset(x->d, 0, sizeof x->d);
-    memcpy(x->rate, x->v, sizeof x->rate);
+    memcpy(x->r, x->at.q, sizeof x->r);
+    memset(x->at.d, 0, sizeof x->at.d);
+    memcpy(x->at.rate, x->at.v, sizeof x->at.rate);
     x->placed = 1;
 }
 
@@ -108,9 +105,9 @@ cj_status cj_new_chart(cj_instance* s)
     double regular = 0;
     cj_status status = cj_lift(s);
     if (status != CJ_OK) return status;
-    cj_call(s, cj_partition, CJ_IN(x->q, x->p), CJ_OUT(s->next_d, &regular));
+    cj_call(s, cj_partition, CJ_IN(x->at.q, x->p), CJ_OUT(s->next.d, &regular));
     if (regular == 0) return singular(s);
-    memcpy(x->dependent, s->next_d, sizeof x->dependent);
+    memcpy(x->dependent, s->next.d, sizeof x->dependent);
     for (int j = 0, k = 0; j < NV && k < NF; ++j)
         if (x->dependent[j] == 0) x->independent[k++] = j;
     refer(x);
@@ -124,7 +121,7 @@ cj_status cj_new_chart(cj_instance* s)
 double cj_room(cj_instance* s)
 {
     double room;
-    cj_call(s, cj_margin, CJ_IN(s->now.q, s->now.d, s->now.dependent, s->now.p), CJ_OUT(&room));
+    cj_call(s, cj_margin, CJ_IN(s->now.at.q, s->now.at.d, s->now.dependent, s->now.p), CJ_OUT(&room));
     return room;
 }
 
@@ -134,7 +131,7 @@ static int jumped(cj_instance* s)
     const cj_state* x = &s->now;
     double found = 0;
     cj_call(s, cj_passed,
-            CJ_IN(x->q, x->d, x->rate, x->v, s->dv, x->seen_q, x->seen_d, x->seen_rate, x->seen_v, x->seen_dv, x->dependent, x->p),
+            CJ_IN(x->at.q, x->at.d, x->at.rate, x->at.v, s->dv, x->seen.q, x->seen.d, x->seen.rate, x->seen.v, x->seen_dv, x->dependent, x->p),
             CJ_OUT(&found));
     return found != 0;
 }
@@ -148,10 +145,7 @@ cj_status cj_watch(cj_instance* s, int fresh, double* room)
     if (status != CJ_OK) return status;
     *room = cj_room(s);
     if (!(*room == *room) || (!fresh && jumped(s))) return singular(s);
-    memcpy(x->seen_q, x->q, sizeof x->q);
-    memcpy(x->seen_d, x->d, sizeof x->d);
-    memcpy(x->seen_rate, x->rate, sizeof x->rate);
-    memcpy(x->seen_v, x->v, sizeof x->v);
+    x->seen = x->at;
     memcpy(x->seen_dv, s->dv, sizeof x->seen_dv);
     return CJ_OK;
 }
@@ -190,7 +184,7 @@ cj_status cj_get_states(cj_instance* s, double* out)
         cj_status status = cj_in_chart(s);
         if (status != CJ_OK) return status;
     }
-    const double *d = x->lifted ? x->d : x->state_d, *v = x->lifted ? x->v : x->state_v;
+    const double *d = x->lifted ? x->at.d : x->state_d, *v = x->lifted ? x->at.v : x->state_v;
     for (int k = 0; k < NF; ++k) {
         out[k] = base(x, x->independent[k]) + d[x->independent[k]];
         out[NF + k] = v[x->independent[k]];
@@ -215,11 +209,11 @@ cj_status cj_rates(cj_instance* s, double* out)
     cj_status status = cj_in_chart(s);
     if (status != CJ_OK) return status;
     if (!s->known_rates) {
-        cj_call(s, cj_dynamics, CJ_IN(x->q, x->v, x->u, x->p), CJ_OUT(s->dv, NULL));
+        cj_call(s, cj_dynamics, CJ_IN(x->at.q, x->at.v, x->u, x->p), CJ_OUT(s->dv, NULL));
         s->known_rates = 1;
     }
     for (int k = 0; k < NF; ++k) {
-        out[k] = x->rate[x->independent[k]];
+        out[k] = x->at.rate[x->independent[k]];
         out[NF + k] = s->dv[x->independent[k]];
     }
     return CJ_OK;

@@ -31,8 +31,8 @@ void cj_reset(cj_instance* s)
 {
     cj_state* x = &s->now;
     memset(x, 0, sizeof *x); /* padding too: saved states are compared and written byte by byte */
-    memcpy(x->q, initial_q, NQ * sizeof(double));
-    memcpy(x->v, initial_v, NV * sizeof(double));
+    memcpy(x->at.q, initial_q, NQ * sizeof(double));
+    memcpy(x->at.v, initial_v, NV * sizeof(double));
     memcpy(x->p, default_p, NP * sizeof(double));
     memcpy(x->start_q, initial_q, NQ * sizeof(double));
     memcpy(x->start_v, default_speed, NV * sizeof(double));
@@ -83,7 +83,7 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
     if (steps > 1e9) return cj_refuse(s, "a step of %g s would take more than 1e9 inner steps of %g s", length, CJ_STEP);
     const long whole = (long)(steps + SAME_TIME);
     const double rest = length - whole * CJ_STEP;
-    const double *q = x->q, *v = x->v, *work = &x->work; /* the state itself is written when all is done */
+    const double *q = x->at.q, *v = x->at.v, *work = &x->work; /* the state itself is written when all is done */
     for (long n = 0; n <= whole; ++n) {
         double h = CJ_STEP;
         if (n == whole) {
@@ -94,13 +94,13 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
         cj_call(s, s->step, CJ_IN(q, v, work, x->u, x->p, &h), CJ_OUT(s->step_q[to], s->step_v[to], s->step_work + to));
         q = s->step_q[to]; v = s->step_v[to]; work = s->step_work + to;
     }
-    if (q != x->q) {
+    if (q != x->at.q) {
         if (!finite_all(q, NQ) || !finite_all(v, NV) || !isfinite(*work))
             return cj_say(s, CJ_DISCARD, "logStatusDiscard",
                           "the state becomes infinite between %.9g s and %.9g s and stays as it was; take smaller steps",
                           x->time, x->time + length);
-        memcpy(x->q, q, sizeof x->q);
-        memcpy(x->v, v, sizeof x->v);
+        memcpy(x->at.q, q, sizeof x->at.q);
+        memcpy(x->at.v, v, sizeof x->at.v);
         x->work = *work;
         x->placed = 0;
     }
@@ -133,7 +133,7 @@ cj_status cj_get(cj_instance* s, unsigned slot, double* value)
     if (status == CJ_OK) status = cj_lift(s);
     if (status != CJ_OK) return status;
     if (IN(slot, SLOT_OUTPUT, NY)) {
-        if (!s->known_y) cj_call(s, cj_outputs, CJ_IN(s->now.q, s->now.v, s->now.u, s->now.p), CJ_OUT(s->y));
+        if (!s->known_y) cj_call(s, cj_outputs, CJ_IN(s->now.at.q, s->now.at.v, s->now.u, s->now.p), CJ_OUT(s->y));
         s->known_y = 1;
         *value = s->y[slot - SLOT_OUTPUT];
     } else if (IN(slot, SLOT_SIGMA, NSIGMA)) {

@@ -24,15 +24,17 @@
 typedef enum { CJ_OK, CJ_WARNING, CJ_DISCARD, CJ_ERROR } cj_status; /* as FMI counts them */
 typedef enum { CJ_CREATED, CJ_INITIALIZING, CJ_EVENT, CJ_CONTINUOUS, CJ_STEPPING, CJ_TERMINATED } cj_phase;
 
+/* A pose and its speeds; displacements from the chart's reference and their rates. */
+typedef struct { double q[CJ_ROOM(NQ)], v[CJ_ROOM(NV)], d[CJ_ROOM(NV)], rate[CJ_ROOM(NV)]; } cj_motion;
+
 /* All that the future depends on. A saved state is a copy of it, byte by byte. */
 typedef struct {
     double time, work;
-    double q[CJ_ROOM(NQ)], v[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
+    cj_motion at, seen; /* now, and when it was watched last */
+    double seen_dv[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
     double start_q[CJ_ROOM(NQ)], start_v[CJ_ROOM(NV)];
-    double r[CJ_ROOM(NQ)], d[CJ_ROOM(NV)], rate[CJ_ROOM(NV)], dependent[CJ_ROOM(NV)]; /* the chart: model/manifold */
+    double r[CJ_ROOM(NQ)], dependent[CJ_ROOM(NV)];     /* the chart: model/manifold */
     double state_d[CJ_ROOM(NV)], state_v[CJ_ROOM(NV)]; /* states that the host has set, at independent places */
-    double seen_q[CJ_ROOM(NQ)], seen_d[CJ_ROOM(NV)], seen_rate[CJ_ROOM(NV)]; /* the motion watched last */
-    double seen_v[CJ_ROOM(NV)], seen_dv[CJ_ROOM(NV)];
     int independent[CJ_ROOM(NF)];
     int phase;
     int assembled; /* q, v follow from parameters and start values */
@@ -56,7 +58,7 @@ typedef struct cj_instance {
     double sigma, rank, left[CJ_ROOM(NM)], right[CJ_ROOM(NV)];
     double linear[CJ_ROOM(NLINEAR)];
     double g[CJ_ROOM(NM)], G[CJ_ROOM(NM * NV)], copy[CJ_ROOM(NM * NV)], U[CJ_ROOM(NM * NM)];
-    double next_q[CJ_ROOM(NQ)], next_d[CJ_ROOM(NV)], next_v[CJ_ROOM(NV)], next_rate[CJ_ROOM(NV)];
+    cj_motion next;
     double step_q[2][CJ_ROOM(NQ)], step_v[2][CJ_ROOM(NV)], step_work[2];
     struct {
         double d[CJ_ROOM(NV)], v[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];

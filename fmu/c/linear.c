@@ -7,7 +7,7 @@
 void cj_sigma(cj_instance* s)
 {
     if (s->known_sigma) return;
-    cj_call(s, cj_jacobian, CJ_IN(s->now.q, s->now.p), CJ_OUT(s->G));
+    cj_call(s, cj_jacobian, CJ_IN(s->now.at.q, s->now.p), CJ_OUT(s->G));
     s->sigma = RANK ? cj_singular(s->G, NM, NV, RANK, s->copy, s->U, s->left, s->right) : INFINITY; /* no loop, no singularity */
     s->rank = cj_longer(s->copy, NM, NV, CJ_RANK_TOLERANCE);
     s->known_sigma = 1;
@@ -16,11 +16,11 @@ void cj_sigma(cj_instance* s)
 static void tangent(cj_instance* s, int with_sigma)
 {
     const cj_state* x = &s->now;
-    cj_call(s, cj_tangent, CJ_IN(x->r, x->d, x->v, x->dependent, x->u, x->p, s->seed.d, s->seed.v, s->seed.u, s->seed.p),
+    cj_call(s, cj_tangent, CJ_IN(x->r, x->at.d, x->at.v, x->dependent, x->u, x->p, s->seed.d, s->seed.v, s->seed.u, s->seed.p),
             CJ_OUT(s->seed.rate, s->seed.dv, s->seed.y, s->seed.q));
     if (!with_sigma) return;
     cj_sigma(s);
-    cj_call(s, cj_sigma_tangent, CJ_IN(x->q, x->p, s->left, s->right, s->seed.q, s->seed.p), CJ_OUT(&s->seed.sigma));
+    cj_call(s, cj_sigma_tangent, CJ_IN(x->at.q, x->p, s->left, s->right, s->seed.q, s->seed.p), CJ_OUT(&s->seed.sigma));
 }
 
 static double* seed_of_known(cj_instance* s, unsigned slot)
@@ -80,10 +80,10 @@ cj_status cj_adjoint(cj_instance* s, const unsigned* unknowns, size_t nu, const 
     memset(s->out_p, 0, sizeof s->out_p);
     if (s->seed.sigma != 0) {
         cj_sigma(s);
-        cj_call(s, cj_sigma_adjoint, CJ_IN(x->q, x->p, s->left, s->right, &s->seed.sigma), CJ_OUT(s->seed.q, s->out_p));
+        cj_call(s, cj_sigma_adjoint, CJ_IN(x->at.q, x->p, s->left, s->right, &s->seed.sigma), CJ_OUT(s->seed.q, s->out_p));
     }
     cj_call(s, cj_adjoint_kernel,
-            CJ_IN(x->r, x->d, x->v, x->dependent, x->u, x->p, s->seed.rate, s->seed.dv, s->seed.y, s->seed.q),
+            CJ_IN(x->r, x->at.d, x->at.v, x->dependent, x->u, x->p, s->seed.rate, s->seed.dv, s->seed.y, s->seed.q),
             CJ_OUT(s->seed.d, s->seed.v, s->seed.u, s->seed.p));
     for (int k = 0; k < NP; ++k) s->seed.p[k] += s->out_p[k];
     for (size_t k = 0; k < nk; ++k) result[k] = *seed_of_known(s, knowns[k]);
