@@ -25,7 +25,6 @@ from ..model.run.assembly import consistent_speeds
 from ..model.run.integrate import steps
 from ..model.simulation import Simulation
 from ..model.state import State
-from ..model.thresholds import SAME_TIME
 from .plan import Plan, plan
 
 
