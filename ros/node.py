@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -220,11 +220,10 @@ class MechanismNode(Node):
 
     # -- what the loop tells (called by its thread) --------------------------------------------
 
-    def _simulated(self) -> Time:
-        seconds, nanoseconds = divmod(round(self.loop.time * 1e9), 10**9)
-        return Time(sec=seconds, nanosec=nanoseconds)
+    def _simulated(self) -> Any:
+        return Time(nanoseconds=round(self.loop.time * 1e9)).to_msg()
 
-    def _stamp(self) -> Time:
+    def _stamp(self) -> Any:
         """Simulated time if it is not tied to the wall clock's pace or /clock tells it to all."""
         told = self.settings.publish_clock or self.mode != REAL_TIME
         return self._simulated() if told else self.get_clock().now().to_msg()
