@@ -123,8 +123,8 @@ def test_misprints_fail():
     assert np.abs(np.array(product)[1:]).max() > 0.1
     assert np.abs(built.evaluate(0.0, q1, 0 * q1, q2, 0 * q2).C).max() < 1e-12
     # 59, 60, 63 without the conjugate of q_O2
-    left = lock._left(times(inverse(curves.qD), inverse(curves.qS)))
-    printed = left @ lock._left(curves.p2) @ lock._right(curves.qP)
+    before = times(times(inverse(curves.qD), inverse(curves.qS)), curves.p2)
+    printed = ca.horzcat(*(times(times(before, unit), curves.qP) for unit in ca.horzsplit(ca.SX.eye(4))))
     assert np.abs(at(printed - T.Cq[3:, 3:7], 0.3)).max() > 0.1
     # 3 as printed: 2(ϑ1ϑ2 + 2ϑ0ϑ3) is no rotation
     e = at(curves.p1, 0.3)[:, 0]

@@ -13,8 +13,7 @@ from ..equations.terms import Forces
 from ..errors import DescriptionError
 from ..joints.rigid_motion import rotation
 from ..joints.types import LOCK_ROWS, TYPES
-from .lock import Lock, Marker, Moved
-from .lock import function as lock_function
+from .lock import Lock, Marker, terms
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Rows:
         self.parts: tuple[list[Any], ...] = ([], [], [], [])
         self.groups: list[Group] = []
         self.laws: list[Any] = []
-        self.moving: list[Marker | Moved] = []
+        self.moving: list[Marker] = []
         self.count = 0
 
     def _append(
@@ -62,7 +61,7 @@ class Rows:
             raise DescriptionError(f"a lock names the body '{name}'; known: {', '.join(self.at)}")
         return self.q[self.at[name]], self.dq[self.at[name]]
 
-    def _place(self, place: Marker | Moved) -> Any:
+    def _place(self, place: Marker) -> Any:
         """A marker's columns: numbers if it never moves, else symbols to be filled at every time."""
         if place.still:
             return ca.sparsify(ca.SX(ca.DM(place.columns(0.0))))
@@ -73,7 +72,7 @@ class Rows:
     def add_lock(self, lock: Lock) -> None:
         (q1, dq1), (q2, dq2) = self._body(lock.body1), self._body(lock.body2)
         P, S, wanted = (self._place(m) for m in (lock.P, lock.S, lock.wanted))
-        full = lock_function()(q1, dq1, q2, dq2, P, S, wanted)
+        full = terms(q1, dq1, q2, dq2, P, S, wanted)
         C, Cq, Ct, Qc = (ca.sparsify(part[lock.kept, :]) for part in full)
         wide = ca.SX(len(lock.kept), self.q.numel())
         for body, columns in ((lock.body1, Cq[:, :7]), (lock.body2, Cq[:, 7:])):

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from types import SimpleNamespace
+from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from ..describe.mechanism import Joint
 from ..errors import DescriptionError
-from ..joints import euler
-from ..joints.moves import Move
+from ..joints.rigid_motion import product, rotation
 from ..joints.types import LOCK_ROWS, TYPES, lock_rows
-from .laws import IDENTITY, ORIGIN, Jet, Law, plus, times, turned
-from .lock import Lock, Marker, Moved, marker
+from .laws import Law, stack
+from .lock import Lock, Marker, marker
 
 Laws = Law | Sequence[Law | None]
 
@@ -51,38 +48,23 @@ def driven_lock(joint: Joint, laws: Laws) -> Lock:
                 f"motion law '{law.name}' of joint '{joint.name}' must give {move.nq} numbers, not {law.size}"
             )
     mask = LOCK_ROWS if kind.mask is None else kind.mask + "".join(lock_rows(move) for _, move in pairs)
+    if not pairs:
+        return joint_lock(joint)
+    law = stack(*(law for law, _ in pairs))
 
-    def jets(t: float) -> tuple[Jet, Jet]:
-        position, orientation = ORIGIN, IDENTITY
-        for law, move in pairs:
-            slide, turn = _jets(move, joint, law(t))
-            position = plus(position, turned(orientation, slide))
-            orientation = times(euler.multiply, orientation, turn)
-        return position, orientation
+    def place(x: Any) -> tuple[Any, Any]:
+        """Where the moves lead along coordinates x: slide and Euler parameters."""
+        r, e, at = ca.SX.zeros(3, 1), ca.SX([1, 0, 0, 0]), 0
+        for _, move in pairs:
+            q = move.normalized(x[at : at + move.nq])
+            r, e = r + rotation(e) @ move.pose(q, joint).p, product(e, move.euler_parameters(q))
+            at += move.nq
+        return r, e
 
-    return _lock(joint, Moved(jets), "".join(c for c in LOCK_ROWS if c in mask))
-
-
-def _jets(move: Move, joint: Joint, x: Jet) -> tuple[Jet, Jet]:
-    """Slide and Euler parameters of a move whose coordinates follow a law."""
-    values = _traced(move)(*x, *(getattr(joint, name) for name in move.fields))
-    p, dp, ddp, e, de, dde = (np.array(value).ravel() for value in values)
-    return Jet(p, dp, ddp), Jet(e, de, dde)
+    wanted = Marker(law.through(lambda x: place(x)[0], 3), law.through(lambda x: place(x)[1], 4))
+    return _lock(joint, wanted, "".join(c for c in LOCK_ROWS if c in mask))
 
 
-@cache
-def _traced(move: Move) -> ca.Function:
-    """(x, ẋ, ẍ, fields) → slide and Euler parameters of a move along x, each with two derivatives."""
-    x, dx, ddx = (ca.SX.sym(name, move.nq) for name in ("x", "dx", "ddx"))
-    fields = {name: ca.SX.sym(name) for name in move.fields}
-    q = move.normalized(x)
-    results = []
-    for value in (move.pose(q, SimpleNamespace(**fields)).p, move.euler_parameters(q)):
-        rate = ca.jtimes(value, x, dx)
-        results += [value, rate, ca.jtimes(rate, x, dx) + ca.jtimes(rate, dx, ddx)]
-    return ca.Function("jets", [x, dx, ddx, *fields.values()], [ca.densify(r) for r in results])
-
-
-def _lock(joint: Joint, wanted: Marker | Moved, mask: str) -> Lock:
+def _lock(joint: Joint, wanted: Marker, mask: str) -> Lock:
     ends = (joint.child, joint.parent, marker(joint.on_child), marker(joint.on_parent))
     return Lock(joint.name, *ends, wanted, mask)

@@ -2,7 +2,7 @@
 
 A law is a number or a vector over time. Scalar laws drive joints; laws of three and four numbers
 carry and turn markers of the lock constraint. Laws are built by `constant`, `ramp`, `polynomial`,
-`sine`, `table`, `function` and `stack`; the helpers below combine values without losing exactness.
+`sine`, `table`, `function` and `stack`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from ..errors import DescriptionError, SimulationError
-from ..joints import euler
 
 Array = np.ndarray
 Numbers = float | Sequence[float] | Array
@@ -53,6 +52,11 @@ class Law:
 
     def named(self, name: str) -> Law:
         return replace(self, name=name)
+
+    def through(self, f: Callable[[Any], Any], size: int) -> Law:
+        """A vector function of this law, over symbols."""
+        at = followed(f, self.size)
+        return replace(self, size=size, evaluate=lambda t: at(self(t)))
 
 
 def constant(value: Numbers, name: str = "constant") -> Law:
@@ -115,16 +119,8 @@ def function(f: ca.Function, name: str = "") -> Law:
         raise DescriptionError(
             f"motion law '{name}' must be a CasADi function of time with one column as result"
         )
-    t = ca.MX.sym("t")
-    x = f(t)
-    dx = ca.jacobian(x, t)
-    jet = ca.Function("jet", [t], [ca.densify(part) for part in (x, dx, ca.jacobian(dx, t))])
-
-    def evaluate(at: float) -> tuple[Any, Any, Any]:
-        value, rate, acceleration = (np.array(part) for part in jet(at))
-        return value, rate, acceleration
-
-    return Law(name, f.size_out(0)[0], evaluate)
+    at = followed(f, 1, ca.MX.sym)
+    return Law(name, f.size_out(0)[0], lambda t: at(Jet(np.array(t), np.ones(1), np.zeros(1))))
 
 
 def stack(*parts: Law) -> Law:
@@ -147,36 +143,15 @@ def _numbers(value: Any, name: str) -> Array:
 
 # -- what laws are made into -----------------------------------------------------------------
 
-IDENTITY = Jet(np.array([1.0, 0, 0, 0]), np.zeros(4), np.zeros(4))
-ORIGIN = Jet(np.zeros(3), np.zeros(3), np.zeros(3))
+
+def followed(f: Callable[[Any], Any], size: int, symbol: Any = ca.SX.sym) -> Callable[[Jet], Jet]:
+    """f of a vector over time, with both derivatives, exactly."""
+    x, dx, ddx = (symbol(name, size) for name in ("x", "dx", "ddx"))
+    y = f(x)
+    dy = ca.jtimes(y, x, dx)
+    ddy = ca.jtimes(dy, x, dx) + ca.jtimes(dy, dx, ddx)
+    traced = ca.Function("followed", [x, dx, ddx], [ca.densify(part) for part in (y, dy, ddy)])
+    return lambda jet: Jet(*(np.array(part).ravel() for part in traced(*jet)))
 
 
-def times(product: Callable[[Array, Array], Array], a: Jet, b: Jet) -> Jet:
-    """Leibniz for any bilinear product: a∘b, ȧ∘b + a∘ḃ, ä∘b + 2 ȧ∘ḃ + a∘b̈."""
-    return Jet(
-        product(a.x, b.x),
-        product(a.dx, b.x) + product(a.x, b.dx),
-        product(a.ddx, b.x) + 2 * product(a.dx, b.dx) + product(a.x, b.ddx),
-    )
-
-
-def plus(a: Jet, b: Jet) -> Jet:
-    return Jet(*(x + y for x, y in zip(a, b, strict=True)))
-
-
-def turned(q: Jet, v: Jet) -> Jet:
-    """q ⊗ (0, v) ⊗ q̄ of a unit q."""
-    pure = Jet(*(np.concatenate([[0.0], part]) for part in v))
-    back = Jet(*(euler.conjugate(part) for part in q))
-    result = times(euler.multiply, times(euler.multiply, q, pure), back)
-    return Jet(*(part[1:] for part in result))
-
-
-def unit(q: Jet) -> Jet:
-    """q/|q|, so that any four numbers over time make a rotation."""
-    s = np.linalg.norm(q.x)
-    n = q.x / s
-    ds = n @ q.dx
-    dn = (q.dx - n * ds) / s
-    dds = (q.dx @ q.dx + q.x @ q.ddx - ds * ds) / s
-    return Jet(n, dn, (q.ddx - 2 * dn * ds - n * dds) / s)
+unit_turn = followed(lambda q: q / ca.norm_2(q), 4)  # any four numbers over time make a rotation

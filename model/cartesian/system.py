@@ -30,7 +30,7 @@ from ..joints.types import TYPES
 from ..variables import Table, Variable
 from .constraint_rows import Group, Rows
 from .drives import Laws, driven_lock, joint_lock
-from .lock import Lock, Marker, Moved, local_matrix
+from .lock import Lock, Marker, local_matrix
 from .readings import joints, reactions
 
 
@@ -41,7 +41,7 @@ class System:
     mechanism: Mechanism
     at: dict[str, slice]  # body -> its coordinates
     groups: tuple[Group, ...]
-    moving: tuple[Marker | Moved, ...]  # places over time, in the order of the columns of `laws`
+    moving: tuple[Marker, ...]  # places over time, in the order of the columns of `laws`
     coefficients: ca.Function  # (q, dq, laws, u) -> M, f, C, Cq, Ct, Qc
     outputs: ca.Function  # (q, dq, ddq, lam, laws, u) -> y
     variables: Table
