@@ -421,7 +421,7 @@ TEXTS = {
     "name: x": "bad.yaml: the field 'bodies' is missing",
     "bodies: {}\njoints: {}": "bad.yaml, line 1: there are no bodies; a mechanism needs at least one",
     GOOD + "---\n" + GOOD: "bad.yaml, line 23: a second document starts here; put one mechanism in a file",
-    BOMB: "bad.yaml, line 1: aliases (*name) repeat too much; write the values out",
+    BOMB: "bad.yaml, line 6: aliases (*name) repeat too much; write the values out",
     "a: &a [*a]": "bad.yaml, line 1: aliases (*name) repeat too much; write the values out",
     "a: [" + "1, " * 200_000 + "]": "bad.yaml, line 1: too many values, which no description needs",
     "a: *b": "bad.yaml, line 1: not YAML: found undefined alias 'b'",

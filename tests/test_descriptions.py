@@ -34,7 +34,7 @@ from cutjoint.model.describe.drawing import orientation
 from cutjoint.model.describe.fields import PER_FREEDOM, fields_of
 from cutjoint.model.describe.units import quantity
 from cutjoint.model.describe.writer import write
-from cutjoint.model.describe.yaml_text import dump, parse
+from cutjoint.model.describe.yaml_text import Values, dump, parse
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 
@@ -266,6 +266,14 @@ def test_aliases_and_words_of_old_yaml() -> None:
     assert [b.name for b in mechanism.bodies] == ["on", "no"]
     assert [b.mass for b in mechanism.bodies] == [2.0, 2.0]
     assert [j.name for j in mechanism.joints] == ["yes", "off"]
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_libyaml_reads_what_the_slower_parser_reads(path: Path) -> None:
+    """Values, lines and places; both are there, so that neither may lead astray."""
+    pytest.importorskip("_ruamel_yaml", reason="needs ruamel.yaml.clib")
+    text = path.read_text(encoding="utf-8") + "\nx: &a {°: [1, 'ä'], b: !!str 2}\ny: *a\n"
+    assert Values(text, pure=False).parsed() == Values(text, pure=True).parsed()
 
 
 @pytest.mark.parametrize(

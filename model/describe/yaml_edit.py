@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from math import isclose
 from typing import Any
 
-from ruamel.yaml.nodes import MappingNode
-
 from ..thresholds import REWRITTEN
 from .flaws import Place
 from .units import like, quantity
@@ -28,7 +26,7 @@ class Edits:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.values, _, self._nodes = parse(text)
+        self.values, self._spots = parse(text)
         self.reach = 0.0  # how far from the origin numbers of the text are measured
         self._changes: list[tuple[int, int, str]] = []
         self._added: dict[Place, dict[str, Any]] = {}
@@ -73,29 +71,19 @@ class Edits:
         return text
 
     def _change(self, place: Place, new: str) -> None:
-        node = self._nodes[place]
-        start = node.start_mark.index
-        if self._text[start] == "&":
-            raise NotInPlace  # others repeat this value
-        self._changes.append((start, _end(node), new))
+        spot = self._spots.get(place)
+        if spot is None or self._text[spot.start] == "&":
+            raise NotInPlace  # it stands elsewhere, or others repeat it
+        self._changes.append((spot.start, spot.end, new))
 
     def _insertion(self, place: Place, fields: dict[str, Any]) -> tuple[int, int, str]:
-        node = self._nodes.get(place)
-        if not isinstance(node, MappingNode) or self._text[node.start_mark.index] in "*&" or not node.value:
+        spot = self._spots.get(place)
+        if spot is None or spot.last is None or self._text[spot.start] in "*&":
             raise NotInPlace
         pairs = [f"{key}: {written(value)}" for key, value in fields.items()]
-        at = _end(node.value[-1][1])
-        if node.flow_style:
-            return at, at, "".join(f", {pair}" for pair in pairs)
-        line_end = self._text.find("\n", at)
+        if spot.column is None:
+            return spot.last, spot.last, "".join(f", {pair}" for pair in pairs)
+        line_end = self._text.find("\n", spot.last)
         at = len(self._text) if line_end < 0 else line_end
-        indent = "\n" + " " * node.value[0][0].start_mark.column
+        indent = "\n" + " " * spot.column
         return at, at, "".join(indent + pair for pair in pairs)
-
-
-def _end(node: Any) -> int:
-    """Where the last character of a value stands; a block's own end is where the next thing begins."""
-    if isinstance(node.value, list) and node.value and not node.flow_style:
-        last = node.value[-1]
-        return _end(last[1] if isinstance(last, tuple) else last)
-    return int(node.end_mark.index)

@@ -1,25 +1,32 @@
 """YAML as descriptions use it: safe to read, flaws told with file and line, and written the same way.
 
-Text becomes a graph of nodes by ruamel.yaml's own parser, in Python throughout; this file makes plain
-values of the nodes and never anything else, whatever tags they carry. Plain scalars follow YAML 1.2,
-since the older rules surprise engineers: `010` is ten and not eight, `1:30` is no sexagesimal number,
-`on` and `no` are words, and `1e-3` is a number.
+Text becomes events by libyaml, where it is installed; what it refuses is judged by ruamel.yaml's own
+parser, which is some ten times slower and the same everywhere. This file makes plain values of the
+events and never anything else, whatever tags they carry. Plain scalars follow YAML 1.2, since the
+older rules surprise engineers: `010` is ten and not eight, `1:30` is no sexagesimal number, `on` and
+`no` are words, and `1e-3` is a number.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from copy import copy
+from contextlib import suppress
 from json import dumps
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ruamel.yaml import YAML
-from ruamel.yaml.composer import Composer
-from ruamel.yaml.error import MarkedYAMLError
-from ruamel.yaml.events import AliasEvent
-from ruamel.yaml.nodes import CollectionNode, MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    DocumentStartEvent,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+)
+from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.reader import ReaderError
 
 from ..errors import DescriptionError
@@ -36,39 +43,21 @@ _ODD = re.compile("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")  # n
 _WORDS = ("str", "int", "float", "bool", "null", "merge", "value", "timestamp")
 
 
+class Spot(NamedTuple):
+    """Where a value stands in the text."""
+
+    line: int  # of its field's name, where it has one
+    start: int
+    end: int  # of a block, where its last value ends
+    last: int | None = None  # where the last value of a mapping ends; None if there is none
+    column: int | None = None  # of the fields of a mapping in block style
+
+
 class Parsed(NamedTuple):
     """What a text says. A place is the tuple of keys that leads to a value, list indices from "1"."""
 
     values: Any  # dict, list, str, float, bool, None
-    lines: dict[Place, int]
-    nodes: dict[Place, Any]  # where each value stands in the text
-
-
-class _Composer(Composer):
-    """Refuses what is too deep or too long for a description, before it is read to its end.
-
-    An alias gets a node of its own, so that it has its own place in the text.
-    """
-
-    def __init__(self, loader: Any = None) -> None:
-        super().__init__(loader)
-        self.warn_double_anchors = False
-        self.inside = self.count = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event = self.parser.peek_event()
-        self.inside, self.count = self.inside + 1, self.count + 1
-        if self.inside > _DEEPEST or self.count > _MOST_VALUES:
-            what = f"nested more than {_DEEPEST} deep" if self.inside > _DEEPEST else "too many values"
-            raise DescriptionError(f"line {event.start_mark.line + 1}: {what}, which no description needs")
-        node = super().compose_node(parent, index)
-        self.inside -= 1
-        if isinstance(event, AliasEvent):
-            node = copy(node)
-            node.start_mark, node.end_mark = event.start_mark, event.end_mark
-            if isinstance(node, CollectionNode):
-                node.flow_style = True  # it is one word on one line
-        return node
+    spots: dict[Place, Spot]
 
 
 def text_of(path: Path) -> str:
@@ -87,16 +76,15 @@ def text_of(path: Path) -> str:
 
 def built(text: str, file: str, build: Callable[[Any], Built]) -> Built:
     """What `build` makes of the parsed text; messages name the file, and the line where there is one."""
-    lines: dict[Place, int] = {}
+    spots: dict[Place, Spot] = {}
     try:
-        parsed = parse(text)
-        lines = parsed.lines
-        return build(parsed.values)
+        values, spots = parse(text)
+        return build(values)
     except Flaw as flaw:
         place = flaw.place
-        while place and place not in lines:
+        while place and place not in spots:
             place = place[:-1]
-        line = f", line {lines[place]}" if place else ""
+        line = f", line {spots[place].line}" if place else ""
         raise DescriptionError(f"{file}{line}: {flaw}") from None
     except DescriptionError as error:
         joiner = ", " if str(error).startswith("line ") else ": "
@@ -104,78 +92,122 @@ def built(text: str, file: str, build: Callable[[Any], Built]) -> Built:
 
 
 def parse(text: str) -> Parsed:
-    """The values in `text`, the line of each, and the nodes they were made of."""
-    yaml = YAML(typ="safe", pure=True)
-    yaml.Composer = _Composer
+    """The values in `text`, and where each stands."""
     try:
-        node = yaml.compose(text)
+        with suppress(YAMLError):
+            return Values(text, pure=False).parsed()
+        return Values(text, pure=True).parsed()
     except MarkedYAMLError as error:
-        raise DescriptionError(_not_yaml(error)) from None
+        mark = error.problem_mark or error.context_mark
+        line = f"line {mark.line + 1}: " if mark else ""
+        raise DescriptionError(f"{line}not YAML: {error.problem or error.context}") from None
     except ReaderError as error:
         code = ord(error.character) if isinstance(error.character, str) else error.character
         character = f"U+{code:04X} at position {error.position}"
         raise DescriptionError(f"not YAML: the character {character} is not allowed") from None
-    if node is None:
-        raise DescriptionError("the file is empty; it needs at least 'bodies' and 'joints'")
-    parsed = Parsed(None, {}, {})
-    return parsed._replace(values=_value(node, (), parsed))
 
 
-def _not_yaml(error: MarkedYAMLError) -> str:
-    mark = error.problem_mark or error.context_mark
-    line = f"line {mark.line + 1}: " if mark else ""
-    if error.context and "expected a single document" in error.context:
-        return f"{line}a second document starts here; put one mechanism in a file"
-    return f"{line}not YAML: {error.problem or error.context}"
+class Values:
+    """Plain values of the events of a text, made as they come; what no description needs ends it early."""
+
+    def __init__(self, text: str, pure: bool) -> None:
+        yaml = YAML(typ="safe", pure=pure)
+        self.events, self.resolve = yaml.parse(text), yaml.resolver.resolve
+        self.spots: dict[Place, Spot] = {}
+        self.anchors: dict[str, tuple[Any, int]] = {}  # values and how many are in them, 0 while unfinished
+        self.count = 0
+
+    def parsed(self) -> Parsed:
+        """What the one document of the text says."""
+        first = next((event for event in self.events if isinstance(event, NodeEvent)), None)
+        if first is None:
+            raise DescriptionError("the file is empty; it needs at least 'bodies' and 'joints'")
+        values = self.value(first, (), first.start_mark.line + 1)
+        for event in self.events:
+            if isinstance(event, DocumentStartEvent):
+                raise _flaw(event, "a second document starts here; put one mechanism in a file")
+        return Parsed(values, self.spots)
+
+    def value(self, event: Any, place: Place, line: int) -> Any:
+        """The value that starts with this event; `line` is that of its field's name, if it has one."""
+        before = self.count
+        self.count += 1
+        if len(place) >= _DEEPEST:
+            raise _flaw(event, f"nested more than {_DEEPEST} deep, which no description needs")
+        if before >= _MOST_VALUES:
+            raise _flaw(event, "too many values, which no description needs")
+        self.spots[place] = Spot(line, event.start_mark.index, event.end_mark.index)
+        if isinstance(event, AliasEvent):
+            return self.repeated(event)
+        self.anchors[event.anchor] = None, 0
+        value = self.scalar(event) if isinstance(event, ScalarEvent) else self.collection(event, place)
+        self.anchors[event.anchor] = value, self.count - before
+        return value
+
+    def repeated(self, alias: Any) -> Any:
+        """The value of an anchor; counted again, since aliases can multiply a few lines without end."""
+        if alias.anchor not in self.anchors:
+            raise _flaw(alias, f"not YAML: found undefined alias '{alias.anchor}'")
+        value, size = self.anchors[alias.anchor]
+        self.count += size
+        if not size or self.count > _MOST_VALUES:
+            raise _flaw(alias, "aliases (*name) repeat too much; write the values out")
+        return value
+
+    def scalar(self, event: Any) -> Any:
+        """A number, a bool or None if the text is one in YAML 1.2, else the text itself."""
+        tag, text = event.tag, event.value
+        if tag in (None, "!"):
+            tag = self.resolve(ScalarNode, text, event.implicit)
+        tag = str(tag).removeprefix(_TAG)
+        if tag not in _WORDS:
+            raise _flaw(event, f"the tag '{tag}' is not used in descriptions; remove it")
+        if tag == "null":
+            return None
+        if tag == "bool" and text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        if tag in ("int", "float") and "_" not in text:
+            try:
+                return float(re.sub(r"\.(?=[inIN])", "", text))  # .inf and .nan are inf and nan to Python
+            except ValueError:
+                return text
+        return text
+
+    def collection(self, event: Any, place: Place) -> Any:
+        """A mapping or a list."""
+        mapping = isinstance(event, MappingStartEvent)
+        if event.tag not in (None, "!", _TAG + ("map" if mapping else "seq")):
+            raise _flaw(event, f"the tag '{event.tag}' is not used in descriptions; remove it")
+        found: dict[str, Any] = {}
+        last = column = None
+        while not isinstance(item := next(self.events), CollectionEndEvent):
+            key, line = str(len(found) + 1), item.start_mark.line + 1
+            if mapping:
+                key = self.new_name(item, place)
+                column = item.start_mark.column if last is None else column
+                item = next(self.events)
+            found[key] = self.value(item, (*place, key), line)
+            last = self.spots[(*place, key)].end
+        flow = bool(event.flow_style)
+        end = item.end_mark.index if flow or last is None else last
+        spot = self.spots[place]._replace(end=end)
+        self.spots[place] = spot._replace(last=last, column=None if flow else column) if mapping else spot
+        return found if mapping else list(found.values())
+
+    def new_name(self, event: Any, place: Place) -> str:
+        """The name of a field of the mapping at `place`."""
+        if not isinstance(event, ScalarEvent):
+            raise _flaw(event, "a field's name must be a word, not a list or mapping")
+        name = str(event.value)
+        if first := self.spots.get((*place, name)):
+            twice = f"two {place[0]} are named '{name}'; rename one" if len(place) == 1 else ""
+            twice = twice or f"the field '{name}' is given twice; remove one"
+            raise _flaw(event, f"{twice} (first in line {first.line})")
+        return name
 
 
-def _value(node: Any, place: Place, parsed: Parsed) -> Any:
-    """The value of a node; counts them, since aliases can multiply a few lines without end."""
-    line = node.start_mark.line + 1
-    parsed.lines.setdefault(place, line)
-    parsed.nodes[place] = node
-    if len(parsed.nodes) > _MOST_VALUES or len(place) > _DEEPEST:
-        raise DescriptionError(f"line {line}: aliases (*name) repeat too much; write the values out")
-    tag = str(node.tag).removeprefix(_TAG)
-    if isinstance(node, MappingNode) and tag == "map":
-        return _mapping(node, place, parsed)
-    if isinstance(node, SequenceNode) and tag == "seq":
-        return [_value(item, (*place, str(k + 1)), parsed) for k, item in enumerate(node.value)]
-    if isinstance(node, ScalarNode) and tag in _WORDS:
-        return _scalar(tag, node.value)
-    raise DescriptionError(f"line {line}: the tag '{node.tag}' is not used in descriptions; remove it")
-
-
-def _mapping(node: Any, place: Place, parsed: Parsed) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key, item in node.value:
-        line = key.start_mark.line + 1
-        if not isinstance(key, ScalarNode):
-            raise DescriptionError(f"line {line}: a field's name must be a word, not a list or mapping")
-        name = str(key.value)
-        here = (*place, name)
-        if name in result:
-            twice = f"the field '{name}' is given twice; remove one"
-            if len(place) == 1:
-                twice = f"two {place[0]} are named '{name}'; rename one"
-            raise DescriptionError(f"line {line}: {twice} (first in line {parsed.lines[here]})")
-        parsed.lines[here] = line
-        result[name] = _value(item, here, parsed)
-    return result
-
-
-def _scalar(tag: str, text: str) -> Any:
-    """A number, a bool or None if the text is one in YAML 1.2, else the text itself."""
-    if tag == "null":
-        return None
-    if tag == "bool" and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if tag in ("int", "float") and "_" not in text:
-        try:
-            return float(re.sub(r"\.(?=[inIN])", "", text))  # .inf and .nan are inf and nan to Python
-        except ValueError:
-            return text
-    return text
+def _flaw(event: Any, sentence: str) -> DescriptionError:
+    return DescriptionError(f"line {event.start_mark.line + 1}: {sentence}")
 
 
 # -- writing ------------------------------------------------------------------------------------
