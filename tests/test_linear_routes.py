@@ -7,6 +7,7 @@ assembled poses, speeds that close the loops, Richardson extrapolation.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from itertools import count, islice
 
 import casadi as ca
@@ -210,7 +211,7 @@ def check_loops(seed, case):
 def test_study_of_the_thesis(monkeypatch):
     """`cutjoint reproduce spencer-linear`: theorems hold, misprints are found, recursions are not dearer."""
     monkeypatch.setattr(spencer_linear, "COUNTED", ("fourbar", "stewart"))
-    found = spencer_linear.study()
+    found = spencer_linear.study(Namespace(), lambda _: None)
     said = {v.claim: v.reproduces for v in found.verdicts}
     assert [yes for claim, yes in said.items() if claim.startswith("theorem")] == [True, True]
     assert not said["4.5: eigenvalues of the matrix in cylinders"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 import numpy as np
 import pytest
 from cutjoint.model import load
@@ -11,12 +13,12 @@ from cutjoint.model.papers import zou_slider_crank as slider_crank
 
 @pytest.fixture(scope="module")
 def table4():
-    return slider_crank.study()
+    return slider_crank.study(Namespace(), lambda _: None)
 
 
 @pytest.fixture(scope="module")
 def table1():
-    return mcpherson.study()
+    return mcpherson.study(Namespace(), lambda _: None)
 
 
 def test_slider_crank_reproduces_table_4(table4):

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         if args.figures:
             from ..show.plot import save_figure
 
-            for figure_name, figure in found.figures.items():
+            for figure_name, figure in found.figures().items():
                 path = Path(args.figures) / f"{name}-{figure_name}.png"
                 save_figure(path, figure)
                 if not args.json:

@@ -6,9 +6,11 @@ A module holds `ABOUT` (one line) and `study(args, progress) -> Study`, with `ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from ..show.table import table
 
 Progress = Callable[[float], None]  # called with the fraction done
 
@@ -45,4 +47,9 @@ class Study:
     text: str
     data: dict[str, Any]
     verdicts: tuple[Verdict, ...] = ()
-    figures: dict[str, Any] = field(default_factory=dict)  # name -> matplotlib Figure
+    figures: Callable[[], dict[str, Any]] = dict  # draws them when asked: name -> matplotlib Figure
+
+
+def records(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table of rows that have the same keys."""
+    return table([list(row.values()) for row in rows], list(rows[0]))

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..describe.mechanism import Mechanism
 from ..loading import load
-from ..show.table import table
+from ..manifold.rank import rank_of
 from ..simulation import Simulation
-from . import Progress, Study, Verdict
+from . import Progress, Study, Verdict, records
 from .methods import MethodSimulation
 from .methods.huang import Taylor
 
@@ -47,17 +47,12 @@ def planar_determinant(theta1: float, theta2: float) -> float:
     return float(np.linalg.det(0.5 * Phi @ Phi.T))
 
 
-def smallest(simulation: Simulation, place: int) -> float:
-    """Singular value of the stepper's matrix that a regular pose has, over the largest."""
-    found = Taylor(simulation).reactions(simulation.q, simulation.v, 1e-3)
-    values = np.linalg.svd(found.matrix, compute_uv=False)
-    return float(values[place] / values[0])
-
-
-def regular_rank(simulation: Simulation) -> int:
-    found = Taylor(simulation).reactions(simulation.q, simulation.v, 1e-3)
-    values = np.linalg.svd(found.matrix, compute_uv=False)
-    return int((values > 1e-9 * values[0]).sum())
+def stepper_values(simulation: Simulation) -> np.ndarray:
+    """Singular values of the stepper's matrix over the largest."""
+    values = np.linalg.svd(
+        Taylor(simulation).reactions(simulation.q, simulation.v, 1e-3).matrix, compute_uv=False
+    )
+    return np.asarray(values / values[0])
 
 
 def study(args: argparse.Namespace, progress: Progress) -> Study:
@@ -85,19 +80,18 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     found = Taylor(exact).reactions(exact.q, exact.v, 1e-5)
     apart = max(float(np.abs(found.forces[n] - y[f"reaction.{n}.force"]).max()) for n in ("pin1", "pin2"))
     size = max(float(np.abs(found.forces[n]).max()) for n in ("pin1", "pin2"))
-    inline = Simulation(solid(load("double_pendulum")))
-    inline_value = smallest(inline, regular_rank(inline) - 1)
+    inline_value = stepper_values(Simulation(pendulum)).min()
     determinants = [planar_determinant(0.3, 0.3), planar_determinant(0.3, 0.3 + pi / 2)]
     # The paper's claim in general: the matrix stays regular where Φq is not. The five-bar refutes it.
     five = solid(load("fivebar"))
-    regular = Simulation(five)
-    place = regular_rank(regular) - 1
-    away, at = smallest(regular, place), smallest(Simulation(five, start=SINGULAR), place)
+    regular = stepper_values(Simulation(five))
+    place = rank_of(regular) - 1
+    away, at = regular[place], stepper_values(Simulation(five, start=SINGULAR))[place]
     progress(1.0)
     text = "\n".join(
         [
             f"Double pendulum from level rest, {DURATION:g} s, Taylor stepper against a tight reference:",
-            table([list(row.values()) for row in rows], list(rows[0])),
+            records(rows),
             f"  order from the last two: {order:.3f}",
             "",
             f"Reactions at the end: {apart:.1e} N apart from ours, of {size:.0f} N (step 1e-5 s).",
@@ -138,8 +132,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
         ),
     )
     data = {"steps": rows, "order": order, "reactions_apart": apart, "regular": away, "singular": at}
-    figures = _figures(motions) if getattr(args, "figures", None) else {}
-    return Study("Huang 2000, 11: double pendulum", text, data, verdicts, figures)
+    return Study("Huang 2000, 11: double pendulum", text, data, verdicts, lambda: _figures(motions))
 
 
 def _figures(motions: dict[float, Any]) -> dict[str, Any]:

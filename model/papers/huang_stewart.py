@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..run.events import Event
-from ..show.table import table
 from ..simulation import Simulation
-from . import Progress, Study, Verdict
+from . import Progress, Study, Verdict, records
 from .methods import MethodSimulation
 from .methods.huang import Taylor
 
@@ -62,7 +61,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     text = "\n".join(
         [
             f"The platform from its drawn pose at rest, {DURATION:g} s at {H * 1e3:g} ms, our default:",
-            table([list(row.values()) for row in rows], list(rows[0])),
+            records(rows),
             "",
             f"Taylor stepper, 10 N·m, no gravity: {apart:.1e} m apart from ours in height.",
             f"Its matrix: 45 × 45 of rank {rank}; without the rows that release the axes, rank {bare}.",
@@ -102,8 +101,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
         ),
     )
     data = {"cases": rows, "taylor_apart": apart, "rank": rank, "rank_as_printed": bare}
-    figures = _figures(runs, taylor) if getattr(args, "figures", None) else {}
-    return Study("Huang 2000, 12: 3-leg platform", text, data, verdicts, figures)
+    return Study("Huang 2000, 12: 3-leg platform", text, data, verdicts, lambda: _figures(runs, taylor))
 
 
 def _figures(runs: dict[tuple[float, float], Any], taylor: Any) -> dict[str, Any]:

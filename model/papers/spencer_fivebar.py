@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import SimulationError
-from ..show.table import table
 from ..simulation import Simulation
-from . import Progress, Study, Verdict
+from . import Progress, Study, Verdict, records
 from .methods import MethodSimulation
 
 ABOUT = "five-bar through its singularity: SVD form, Baumgarte, projection, and our default (3.2)"
@@ -92,6 +91,15 @@ def asymmetry(run: Run) -> np.ndarray:
     return np.abs((run.q[:, 1] - run.q[:, 3] + pi) % (2 * pi) - pi)
 
 
+def early(run: Run, values: np.ndarray) -> float:
+    """The largest of some values while the exact motion is symmetric."""
+    return float(np.abs(values[run.time <= SYMMETRIC_UNTIL]).max())
+
+
+def drift(run: Run) -> float:
+    return early(run, run.energy)
+
+
 def returned(run: Run) -> float:
     """When example 1 is back at its singular pose: the sharpest rise of the condition number after 2 s."""
     late = run.time > 2.0
@@ -124,44 +132,35 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
         }
         for name, r in first.items()
     ]
-    rows2 = []
-    for name, r in second.items():
-        early = r.time <= SYMMETRIC_UNTIL
-        rows2.append(
-            {
-                "method": name,
-                "asymmetry rad": f"{asymmetry(r)[early].max():.1e}",
-                "energy J": f"{np.abs(r.energy[early]).max():.1e}",
-                "energy to 5 s": f"{np.abs(r.energy).max():.1e}",
-                "|g| m": f"{r.gap.max():.1e}",
-                "crossings s": ", ".join(f"{t:.4f}" for t in crossings(r)[:3]),
-            }
-        )
+    rows2 = [
+        {
+            "method": name,
+            "asymmetry rad": f"{early(r, asymmetry(r)):.1e}",
+            "energy J": f"{drift(r):.1e}",
+            "energy to 5 s": f"{np.abs(r.energy).max():.1e}",
+            "|g| m": f"{r.gap.max():.1e}",
+            "crossings s": ", ".join(f"{t:.4f}" for t in crossings(r)[:3]),
+        }
+        for name, r in second.items()
+    ]
     text = "\n".join(
         [
             "Example 1: from rest in the singular pose (π, 0, π, 0), RK4 at 1 ms.",
-            table([list(row.values()) for row in rows1], list(rows1[0])),
+            records(rows1),
             "",
             f"Example 2: from the symmetric pose at rest. The exact motion is a mirror image of itself up to "
             f"the third crossing; asymmetry and energy drift up to {SYMMETRIC_UNTIL} s, then to 5 s.",
-            table([list(row.values()) for row in rows2], list(rows2[0])),
+            records(rows2),
         ]
     )
-    data = {
-        "example1": [dict(row) for row in rows1],
-        "example2": [dict(row) for row in rows2],
-        "crossings": list(crossings(second["default"])),
-    }
-    figures = _figures(first, second) if getattr(args, "figures", None) else {}
-    return Study("Spencer 2004, 3.2: five-bar", text, data, _verdicts(first, second), figures)
+    data = {"example1": rows1, "example2": rows2, "crossings": list(crossings(second["default"]))}
+    verdicts = _verdicts(first, second)
+    return Study("Spencer 2004, 3.2: five-bar", text, data, verdicts, lambda: _figures(first, second))
 
 
 def _verdicts(first: dict[str, Run], second: dict[str, Run]) -> tuple[Verdict, ...]:
     printed, careful = first.values()
     baumgarte, projection, energy, ours = second.values()
-
-    def drift(run: Run) -> float:
-        return float(np.abs(run.energy[run.time <= SYMMETRIC_UNTIL]).max())
 
     back = returned(careful)
     times = crossings(ours)[:3]
@@ -203,9 +202,9 @@ def _verdicts(first: dict[str, Run], second: dict[str, Run]) -> tuple[Verdict, .
         Verdict(
             "energy projection keeps the motion right",
             "fares much better",
-            f"asymmetry {asymmetry(energy)[energy.time <= SYMMETRIC_UNTIL].max():.1e} rad, "
-            f"default {asymmetry(ours)[ours.time <= SYMMETRIC_UNTIL].max():.1e} rad",
-            bool(asymmetry(energy)[energy.time <= SYMMETRIC_UNTIL].max() < 1e-4),
+            f"asymmetry {early(energy, asymmetry(energy)):.1e} rad, "
+            f"default {early(ours, asymmetry(ours)):.1e} rad",
+            early(energy, asymmetry(energy)) < 1e-4,
             f"the default needs neither SVD nor energy projection: {drift(ours):.1e} J",
         ),
     )

@@ -7,6 +7,7 @@ is taken here without the damping of its cylinders, since the thesis has none.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +18,9 @@ from scipy.optimize import linear_sum_assignment
 from ..describe.mechanism import Mechanism
 from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
 from ..equations.kinematics import outward
-from ..equations.terms import Equations, dynamics, terms
+from ..equations.terms import dynamics, terms
 from ..linear.derivatives import newton_euler_slopes
-from ..linear.derivatives_closed import Basis, basis, recursive_linear, weighted_slope
+from ..linear.derivatives_closed import basis, recursive_linear, weighted_slope
 from ..linear.exact import linear
 from ..linear.linearize import underlying_model
 from ..loading import load
@@ -29,9 +30,7 @@ from ..show.table import table
 from ..simulation import Simulation
 from . import Progress, Study, Verdict
 
-ABOUT = (
-    "004, chapter 4: eigenvalues of the loader and the parallel robot in two charts, cost of the recursions"
-)
+ABOUT = "004, chapter 4: eigenvalues of loader and parallel robot in two charts, cost of the recursions"
 CHARTS = {"loader": ("boom,bucket", "lift,tilt"), "parallel_robot": ("q1,q2", "q1,q3")}
 COUNTED = ("fourbar", "parallel_robot", "loader", "stewart", "delta", "hexapod")
 SAME = 1e-9  # of the largest eigenvalue
@@ -43,18 +42,13 @@ PRINTED = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    pass
-
-
-def study(args: argparse.Namespace | None = None, progress: Progress | None = None) -> Study:
-    tell = progress or (lambda fraction: None)
+def study(args: argparse.Namespace, progress: Progress) -> Study:
     found = {name: spectra(name) for name in CHARTS}
-    tell(0.2)
+    progress(0.2)
     counts = {}
     for k, name in enumerate(COUNTED):
         counts[name] = operations(name)
-        tell(0.2 + 0.8 * (k + 1) / len(COUNTED))
+        progress(0.2 + 0.8 * (k + 1) / len(COUNTED))
     load_error = error_without_load()
     rows = [
         (name, where, states, shown(values))
@@ -63,7 +57,7 @@ def study(args: argparse.Namespace | None = None, progress: Progress | None = No
         for states, values in place["charts"].items()
     ]
     text = "Eigenvalues of Â, 1/s\n\n" + table(rows, ("mechanism", "where", "states", "eigenvalues"))
-    header = (
+    header = [
         "mechanism",
         "dynamics",
         "τ_NE recursive",
@@ -71,41 +65,29 @@ def study(args: argparse.Namespace | None = None, progress: Progress | None = No
         "A, B recursive",
         "automatic",
         "over dynamics",
-    )
+    ]
     lines = [
-        (
-            name,
-            c["dynamics"],
-            *c["newton_euler"],
-            *c["linear"],
-            f"{min(c['linear']) / c['dynamics']:.2f}",
-        )
-        for name, c in counts.items()
+        (n, c["dynamics"], *c["newton_euler"], *c["linear"], f"{_ratio(c):.2f}") for n, c in counts.items()
     ]
     text += "\n\nOperations (∂τ_NE/∂q and ∂τ_NE/∂v; A and B; each by 4.3 and 4.4, and by automatic "
     text += "differentiation)\n\n" + table(lines, header)
     data = {
-        "eigenvalues": {
-            name: {
-                where: {
-                    states: [[z.real, z.imag] for z in values] for states, values in place["charts"].items()
-                }
-                for where, place in places.items()
-            }
-            for name, places in found.items()
-        },
-        "differences": {n: {w: p["difference"] for w, p in places.items()} for n, places in found.items()},
+        "eigenvalues": _each(found, lambda place: {s: _pairs(z) for s, z in place["charts"].items()}),
+        "differences": _each(found, lambda place: place["difference"]),
         "operations": counts,
         "error_without_load": load_error,
     }
     verdicts = (*theorem_verdicts(found), *printed_verdicts(), *cost_verdicts(counts, load_error))
-    return Study(
-        "Spencer 2004, chapter 4: linear models",
-        text,
-        data,
-        verdicts,
-        {"eigenvalues": _figure(found["loader"])},
-    )
+    title = "Spencer 2004, chapter 4: linear models"
+    return Study(title, text, data, verdicts, lambda: {"eigenvalues": _figure(found["loader"])})
+
+
+def _each(found: dict[str, Any], read: Callable[[Any], Any]) -> dict[str, Any]:
+    return {name: {where: read(place) for where, place in places.items()} for name, places in found.items()}
+
+
+def _pairs(values: np.ndarray) -> list[list[float]]:
+    return np.column_stack([values.real, values.imag]).tolist()
 
 
 def mechanism(name: str) -> Mechanism:
@@ -199,7 +181,7 @@ def printed_verdicts() -> list[Verdict]:
 
 
 def cost_verdicts(counts: dict[str, Any], load_error: float) -> list[Verdict]:
-    ratios = {name: min(c["linear"]) / c["dynamics"] for name, c in counts.items()}
+    ratios = {name: _ratio(c) for name, c in counts.items()}
     above = [f"{name} {ratio:.1f}" for name, ratio in ratios.items() if ratio > 4]
     fewer = [name for name, c in counts.items() if c["linear"][0] <= c["linear"][1]]
     why = f"the recursions take fewer operations for {len(fewer)} of {len(counts)} mechanisms"
@@ -221,25 +203,25 @@ def cost_verdicts(counts: dict[str, Any], load_error: float) -> list[Verdict]:
     ]
 
 
+def _ratio(count: dict[str, Any]) -> float:
+    """Operations of the linear model over those of the dynamics."""
+    return float(min(count["linear"]) / count["dynamics"])
+
+
 def error_without_load() -> float:
     """Relative error of Â21 as printed in 4.2, at the loader held by its cylinders."""
     simulation = Simulation(mechanism("loader"), compile=False)
     hold(simulation)
     R = chart(simulation.engine, simulation.state, CHARTS["loader"][0])
     eq = simulation.equations
-    b = _basis(eq, R)
     t = terms(eq)
+    b = basis(eq.model, t.motion.f, ca.sparsify(ca.SX(ca.DM(R))), eq.v)
     M = mass_matrix(eq.model, t.motion.f)
     Q = weighted_slope(b.rows, b.chart.weights(t.applied.tau), eq.tree.nv)
     f = ca.Function("f", [eq.q, eq.v, eq.u, eq.p], [b.K.T @ M @ b.K, b.K.T @ Q @ b.K])
     reduced, bent = (np.array(x) for x in f(simulation.q, simulation.v, simulation.u, simulation.p))
     A21 = simulation.linearize(states=CHARTS["loader"][0]).A[len(R) :, : len(R)]
     return float(np.abs(np.linalg.solve(reduced, bent)).max() / np.abs(A21).max())
-
-
-def _basis(eq: Equations, R: np.ndarray) -> Basis:
-    motion = outward(eq.model, eq.q, eq.v)
-    return basis(eq.model, motion.f, ca.sparsify(ca.SX(ca.DM(R))), eq.v)
 
 
 def operations(name: str) -> dict[str, Any]:

@@ -126,29 +126,14 @@ def suspension(x: np.ndarray) -> Mechanism:
         turn = (1.0, 0.0, 0.0, 0.0) if axes is None else matrix_orientation([tuple(row) for row in axes])
         return Frame(tuple(float(v) for v in position), turn)
 
+    def joint(name: str, kind: str, s12: Any, axes: Any, s21: Any = (0, 0, 0), **fields: Any) -> Joint:
+        return Joint(name, kind, "ground", "wheel", frame(s12, axes), frame(s21), **fields)
+
     coordinates = (*(u.p / np.linalg.norm(u.p)), u.slide)
-    strut = Joint(
-        "strut", "spherical-translational", "ground", "wheel", frame(u.mount, C_ST), start=coordinates
-    )
-    arm = Joint(
-        "arm",
-        "revolute-spherical",
-        "ground",
-        "wheel",
-        frame(u.arm[0], C_RS),
-        frame(u.arm[1]),
-        length=u.lengths[0],
-    )
-    rod = Joint(
-        "rod",
-        "translational-distance",
-        "ground",
-        "wheel",
-        frame(u.rod[0], C_TD),
-        frame(u.rod[1]),
-        length=u.lengths[1],
-        travel=u.rack,
-    )
+    strut = joint("strut", "spherical-translational", u.mount, C_ST, start=coordinates)
+    arm = joint("arm", "revolute-spherical", u.arm[0], C_RS, u.arm[1], length=u.lengths[0])
+    reach = {"length": u.lengths[1], "travel": u.rack}
+    rod = joint("rod", "translational-distance", u.rod[0], C_TD, u.rod[1], **reach)
     wheel = Body("wheel", 40.0, (0.06, 0.0, 0.0), (1.2, 0.8, 0.8, 0.0, 0.0, 0.0))
     return Mechanism("mcpherson", (wheel,), (strut, arm, rod))
 
@@ -163,39 +148,22 @@ def converged(method: str) -> Any:
     return propagate(first.mechanism, mount, method, assemble_first=False, **metric)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    pass
-
-
-def study(args: argparse.Namespace | None = None, progress: Progress | None = None) -> Study:
+def study(args: argparse.Namespace, progress: Progress) -> Study:
     runs: dict[str, dict[str, Any]] = {}
     for kind, exact in (("virtual rotation", False), ("exact derivative", True)):
         x, norm, count = iterate(start(), Q, exact)
-        runs[kind] = {"assembly": (x, norm, count)}
-        x = x.copy()
+        runs[kind] = {"assembly": (x.copy(), norm, count)}
         x[6:9] = MOUNT
-        for method, free in METHODS.items():
-            runs[kind][method] = iterate(x, free, exact)
-    rows, verdicts, data, figures = [], [], {}, {}
+        runs[kind] |= {method: iterate(x, free, exact) for method, free in METHODS.items()}
+    rows, verdicts, data, closed = [], [], {}, {}
     for k, (method, (norm, count)) in enumerate(PRINTED.items()):
-        ours, other, ends = (
-            runs["virtual rotation"][method],
-            runs["exact derivative"][method],
-            converged(method),
-        )
-        data[method] = {
-            "printed": {"norm": norm, "iterations": count},
-            "ours": {"norm": ours[1], "iterations": ours[2], "variables": ours[0]},
-            "exact derivative": {"norm": other[1], "iterations": other[2], "variables": other[0]},
-            "converged": {
-                "norm": ends.residual,
-                "iterations": ends.iterations,
-                "variables": unknowns(ends.mechanism),
-            },
-        }
-        rows.append(
-            (method, norm, count, ours[1], ours[2], other[1], other[2], ends.residual, ends.iterations)
-        )
+        ends = closed[method.replace(",", "")] = converged(method)
+        ours, other = (run[method] for run in runs.values())
+        end = (unknowns(ends.mechanism), ends.residual, ends.iterations)
+        data[method] = {"printed": {"norm": norm, "iterations": count}}
+        for name, found in {"ours": ours, "exact derivative": other, "converged": end}.items():
+            data[method][name] = dict(zip(("variables", "norm", "iterations"), found, strict=True))
+        rows.append((method, norm, count, *ours[1:], *other[1:], *end[1:]))
         verdicts.append(
             Verdict(
                 f"Table 1, {method}",
@@ -206,15 +174,13 @@ def study(args: argparse.Namespace | None = None, progress: Progress | None = No
                 f"with the exact one {other[1]:.3g} after {other[2]}",
             )
         )
-        if getattr(args, "figures", None):
-            figures[method.replace(",", "")] = change_figure(ends)
-        if progress:
-            progress((k + 1) / len(PRINTED))
+        progress((k + 1) / len(PRINTED))
     header = ("free", "paper", "n", "ours (2E)", "n", "exact", "n", "converged", "n")
     text = "Norm and iterations, stop at 1e-3; converged: our engine with composite joints\n"
     text += table(rows, header) + "\n\nVariables after each method (as the paper / converged)\n"
     text += table(_variables(data), ("", *(m for m in PRINTED for _ in (0, 1))))
-    return Study("Zou 1997, Table 1: McPherson strut", text, data, tuple(verdicts), figures)
+    title = "Zou 1997, Table 1: McPherson strut"
+    return Study(title, text, data, tuple(verdicts), lambda: {n: change_figure(x) for n, x in closed.items()})
 
 
 def unknowns(m: Mechanism) -> np.ndarray:
@@ -227,9 +193,8 @@ def unknowns(m: Mechanism) -> np.ndarray:
     )
 
 
-NAMES = ["e0", "e1", "e2", "e3", "q2", "q3", *(f"s12ST_{c}" for c in "xyz"), *(f"s12RS_{c}" for c in "xyz")]
-NAMES += [*(f"s21RS_{c}" for c in "xyz"), *(f"s12TD_{c}" for c in "xyz"), *(f"s21TD_{c}" for c in "xyz")]
-NAMES += ["l_RS", "l_TD"]
+_PLACES = ("s12ST", "s12RS", "s21RS", "s12TD", "s21TD")
+NAMES = ["e0", "e1", "e2", "e3", "q2", "q3", *(f"{s}_{c}" for s in _PLACES for c in "xyz"), "l_RS", "l_TD"]
 
 
 def _variables(data: dict[str, Any]) -> list[tuple[Any, ...]]:
