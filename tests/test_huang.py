@@ -9,7 +9,7 @@ import mechanisms
 import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Motor, Simulation, SimulationError, load
-from cutjoint.model.papers.huang_pendulum import planar_determinant, solid
+from cutjoint.model.papers.huang_pendulum import planar_determinant, solid, stepper_values
 from cutjoint.model.papers.methods import MethodSimulation
 from cutjoint.model.papers.methods.huang import Taylor
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..compile.kernel import kernel
 from ..describe.mechanism import Mechanism
 from ..errors import AssemblyError, SimulationError
+from ..joints.euler import multiply
 from ..loading import load
 from ..manifold.newton import descend
 from ..manifold.rank import rank
@@ -26,6 +27,7 @@ from .lock import Lock
 from .system import System, system
 
 Array = np.ndarray
+STATE = ("position", "orientation", "velocity", "angular_velocity")
 
 
 class CartesianSimulation:
@@ -177,11 +179,9 @@ class CartesianSimulation:
         y = engine.outputs()
         q, dq = np.zeros(self.system.size), np.zeros(self.system.size)
         for body, where in self.system.at.items():
-            p = y[f"body.{body}.orientation"]
-            w = y[f"body.{body}.angular_velocity"]
-            q[where] = np.concatenate([y[f"body.{body}.position"], p])
-            half = 0.5 * np.concatenate([[-p[1:] @ w], p[0] * w + np.cross(w, p[1:])])  # ½ (0, ω) ⊗ p
-            dq[where] = np.concatenate([y[f"body.{body}.velocity"], half])
+            r, p, v, w = (y[f"body.{body}.{name}"] for name in STATE)
+            q[where] = np.concatenate([r, p])
+            dq[where] = np.concatenate([v, 0.5 * multiply(np.append(0.0, w), p)])
         return q, dq
 
     def _close(self, t: float, q: Array) -> Array:

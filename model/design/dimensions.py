@@ -18,9 +18,7 @@ import numpy as np
 from ..describe import parameters
 from ..describe.check import check
 from ..describe.mechanism import Mechanism
-from ..equations.kinematics import outward
-from ..equations.loops import cut_loops, jacobian, residual
-from ..equations.terms import Equations, equations, retraction
+from ..equations.terms import Equations, closure, equations, retraction
 from ..equations.topology import start_coordinates
 from ..errors import CutjointError
 from ..joints.euler import world_matrix
@@ -203,10 +201,8 @@ class Design:
 
 def _slope(eq: Equations) -> ca.Function:
     """(q, p) → (g, G, ∂g/∂p), all of the traced loops."""
-    motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
-    loops = cut_loops(eq.model, motion)
-    g = residual(eq.model, loops)
-    out = [ca.densify(x) for x in (g, jacobian(eq.model, loops, motion.X), ca.jacobian(g, eq.p))]
+    g, G = closure(eq)(eq.q, eq.p)
+    out = [ca.densify(x) for x in (g, G, ca.jacobian(g, eq.p))]
     return ca.Function("slope", [eq.q, eq.p], out, ["q", "p"], ["g", "G", "g_p"])
 
 

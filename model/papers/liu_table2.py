@@ -20,6 +20,7 @@ import numpy as np
 from ..cartesian.constraints import exact, virtual_rotation
 from ..errors import CutjointError
 from ..joints import euler
+from ..show.table import table
 from . import Progress, Study, Verdict
 from .liu import example
 from .liu_newton import newton
@@ -75,12 +76,16 @@ def starts(cell: Cell, count: int, seed: int) -> np.ndarray:
     return euler.multiply(turns[0], euler.multiply(turns[1], turns[2]))
 
 
+def converging(cell: Cell, count: int, seed: int, singular: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Which starts converge, and the iterations of those."""
+    system = example(cell.number, cell.movable).system(FORMULAS[cell.formula])
+    outcome = newton(system, starts(cell, count, seed), TOLERANCE, MOST, singular)
+    return outcome.converged, outcome.steps[outcome.converged] + 1
+
+
 def run_cell(cell: Cell, count: int, seed: int) -> dict[str, Any]:
     """Our figures for one row, with the standard errors of the difference from the paper's."""
-    system = example(cell.number, cell.movable).system(FORMULAS[cell.formula])
-    outcome = newton(system, starts(cell, count, seed), TOLERANCE, MOST)
-    done = outcome.converged
-    iterations = outcome.steps[done] + 1
+    done, iterations = converging(cell, count, seed)
     found = int(done.sum())
     share = (found / count + cell.converged / PAPER_STARTS) / 2
     share_error = sqrt(share * (1 - share) * (1 / count + 1 / PAPER_STARTS))
@@ -88,9 +93,7 @@ def run_cell(cell: Cell, count: int, seed: int) -> dict[str, Any]:
     error = float(iterations.std()) * sqrt(1 / found + 1 / cell.converged) if found else None
     same_share = abs(found / count - cell.converged / PAPER_STARTS) <= WITHIN * share_error
     # the printed mean is rounded to two digits
-    same_mean = (
-        mean is not None and error is not None and abs(mean - cell.iterations) <= WITHIN * error + 0.005
-    )
+    same_mean = mean and error and abs(mean - cell.iterations) <= WITHIN * error + 0.005
     row = {
         "experiment": cell.experiment,
         "region": cell.region,
@@ -119,10 +122,8 @@ SINGULAR = 1e-10  # of the second run of Example 2
 
 def by_pseudo_inverse(cell: Cell, count: int, seed: int) -> dict[str, Any]:
     """Example 2 with the pseudo-inverse wherever the rank is lost: share that converges, and how fast."""
-    system = example(cell.number, cell.movable).system(FORMULAS[cell.formula])
-    outcome = newton(system, starts(cell, count, seed), TOLERANCE, MOST, SINGULAR)
-    done = outcome.converged
-    mean = float(outcome.steps[done].mean() + 1) if done.any() else None
+    done, iterations = converging(cell, count, seed, SINGULAR)
+    mean = float(iterations.mean()) if done.any() else None
     return {"converged_share": float(done.mean()), "iterations": mean, "starts": count}
 
 
@@ -172,16 +173,15 @@ def _pseudo(rows: list[dict[str, Any]]) -> str:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    head = f"{'experiment':<24}{'region':<14}{'formula':<10}{'converged':>22}{'iterations':>24}  same"
-    lines = [head, f"{'':<48}{'paper':>8}{'ours':>8}{'±':>6}{'paper':>10}{'ours':>8}{'±':>6}"]
+    header = ["experiment", "region", "formula", "converged", "ours", "±", "iterations", "ours", "±", "same"]
+    lines = []
     for row in rows:
-        lines.append(
-            f"{row['experiment']:<24}{row['region']:<14}{row['formula']:<10}{row['converged_paper']:>8}"
-            f"{row['converged']:>8}{row['converged_error']:>6.0f}{row['iterations_paper']:>10.2f}"
-            f"{_number(row['iterations']):>8}{_number(row['iterations_error']):>6}"
-            f"  {'yes' if row['reproduces'] else 'no'}"
-        )
-    return "\n".join(lines)
+        words = [row["experiment"], row["region"], row["formula"]]
+        converged = [row["converged_paper"], row["converged"], f"{row['converged_error']:.0f}"]
+        names = ("iterations_paper", "iterations", "iterations_error")
+        same = "yes" if row["reproduces"] else "no"
+        lines.append([*words, *converged, *(_number(row[name]) for name in names), same])
+    return table(lines, header)
 
 
 def _number(value: float | None) -> str:

@@ -16,6 +16,7 @@ from ..cartesian.laws import ramp
 from ..cartesian.lock import ROWS, TABLE1, Lock, Marker, masks
 from ..joints import euler
 from ..joints.types import LOCK_ROWS
+from ..manifold.rank import rank_of as singular_rank
 from . import Progress, Study, Verdict
 
 ABOUT = "001, Table 1: the joints that the lock constraint makes, with rank and freedom of all 64 masks"
@@ -59,8 +60,7 @@ def rank_of(mask: str, random: np.random.Generator) -> tuple[int, float, float]:
     lengths = np.zeros((2, 14))
     lengths[0, 3:7], lengths[1, 10:14] = 2 * q1[3:], 2 * q2[3:]
     values = np.linalg.svd(np.vstack([terms.Cq, lengths]), compute_uv=False)
-    rank = int((values > 1e-9 * values[0]).sum()) - 2
-    return rank, float(values[-1]), float(np.abs(terms.C).max(initial=0.0))
+    return singular_rank(values) - 2, float(values[-1]), float(np.abs(terms.C).max(initial=0.0))
 
 
 def study(args: argparse.Namespace, progress: Progress) -> Study:

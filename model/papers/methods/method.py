@@ -113,20 +113,16 @@ class Method:
     def single(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, float]:
         """Fourth-order Runge-Kutta, then the stabilization; q, v and the work done meanwhile."""
         energy = float(self.invariants(q, v)[0][-1]) if self.stabilization == "energy" else 0.0
-        slopes: list[tuple[np.ndarray, np.ndarray, float]] = []
+        x, slopes = np.concatenate([q, v, [0.0]]), [np.zeros(len(q) + len(v) + 1)]
         for node in NODES:
-            at = (q, v) if not slopes else (q + node * h * slopes[-1][0], v + node * h * slopes[-1][1])
-            slopes.append(self.rates(*at))
-        weighted = list(zip(WEIGHTS, slopes, strict=True))
-        q1 = q + h * sum((w * dq for w, (dq, _, _) in weighted), np.zeros(len(q)))
-        v1 = v + h * sum((w * dv for w, (_, dv, _) in weighted), np.zeros(len(v)))
-        work = h * sum(w * power for w, (_, _, power) in weighted)
-        q1 = self.retract(q1, np.zeros(len(v)))
+            at = x + node * h * slopes[-1]
+            slopes.append(np.hstack(self.rates(at[: len(q)], at[len(q) : -1])))
+        x = x + h * sum(w * slope for w, slope in zip(WEIGHTS, slopes[1:], strict=True))
+        q1, v1, work = self.retract(x[: len(q)], np.zeros(len(v))), x[len(q) : -1], float(x[-1])
         if self.stabilization == "projection":
             q1, v1 = stabilization.project(self.simulation.engine, self.simulation.p, q1, v1)
         elif self.stabilization == "energy":
-            wanted = energy + work
-            q1, v1 = stabilization.project_energy(self.invariants, self.retract, q1, v1, wanted)
+            q1, v1 = stabilization.project_energy(self.invariants, self.retract, q1, v1, energy + work)
         return q1, v1, work
 
 

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from ...engine import Engine
+from ...manifold.newton import descend
 
 NAMES = ("projection", "baumgarte", "energy", "none")
 ALPHA = BETA = 10.0  # 1/s, as in the thesis
-TOLERANCE = 1e-12
-MOST_ITERATIONS = 10
 
 
 def target(name: str, g: np.ndarray, G: np.ndarray, v: np.ndarray, gamma: np.ndarray) -> np.ndarray:
@@ -39,12 +38,10 @@ def project_energy(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Least-norm Newton steps onto g = 0, G v = 0 and the given energy, together."""
     n = len(v)
-    for _ in range(MOST_ITERATIONS):
-        h, H = invariants(q, v)
-        miss = h.copy()
-        miss[-1] -= energy
-        if np.abs(miss[:-1]).max(initial=0.0) < TOLERANCE and abs(miss[-1]) < 1e-10 * max(1.0, abs(energy)):
-            break
-        delta = -np.linalg.lstsq(H, miss, rcond=1e-10)[0]
-        q, v = retract(q, delta[:n]), v + delta[n:]
+
+    def slope(at: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        h, H = invariants(*at)
+        return np.append(h[:-1], h[-1] - energy), H
+
+    q, v = descend(slope, (q, v), lambda at, d: (retract(at[0], d[:n]), at[1] + d[n:])).x
     return q, v
