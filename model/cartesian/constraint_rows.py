@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,6 @@ from ..describe.mechanism import GROUND, Joint
 from ..equations.terms import Forces
 from ..errors import DescriptionError
 from ..joints.rigid_motion import rotation
-from ..joints.types import LOCK_ROWS, TYPES
 from .lock import Lock, Marker, terms
 
 
@@ -27,7 +25,6 @@ class Group:
     body1: str
     body2: str
     where: slice
-    names: tuple[str, ...]
     point: Any = None
 
 
@@ -42,16 +39,13 @@ class Rows:
         self.moving: list[Marker] = []
         self.count = 0
 
-    def _append(
-        self, group: str, ends: tuple[str, str], point: Any, names: Sequence[str], *values: Any
-    ) -> None:
+    def _append(self, group: str, ends: tuple[str, str], point: Any, *values: Any) -> None:
         if point is not None and group in {g.name for g in self.groups}:
             raise DescriptionError(f"two joints or locks are named '{group}'; rename one")
         for part, value in zip(self.parts, values, strict=True):
             part.append(value)
-        where = slice(self.count, self.count + len(names))
-        labels = tuple(f"{group}: {name}" for name in names)
-        self.groups.append(Group(group, *ends, where, labels, point))
+        where = slice(self.count, self.count + values[0].numel())
+        self.groups.append(Group(group, *ends, where, point))
         self.count = where.stop
 
     def _body(self, name: str) -> tuple[Any, Any]:
@@ -79,20 +73,13 @@ class Rows:
             if body != GROUND:
                 wide[:, self.at[body]] += columns
         point = q1[:3] + rotation(q1[3:]) @ P[:3, 0]
-        names = [c for c in LOCK_ROWS if c in lock.mask]
-        self._append(lock.name, (lock.body1, lock.body2), point, names, C, wide, Ct, Qc)
+        self._append(lock.name, (lock.body1, lock.body2), point, C, wide, Ct, Qc)
 
-    def add_engine(self, joint: Joint, engine: Forces, N: Any) -> None:
-        before = 0
-        for loop in engine.loops:
-            rows = slice(before, before + len(loop.rows))
-            before = rows.stop
-            if loop.joint.name == joint.name:
-                C = ca.vertcat(*(row.residual for row in loop.rows))
-                names = [n for lock in TYPES[joint.type].locks for n in lock.names()]
-                Cq, Qc = engine.G[rows, :] @ N, engine.gamma[rows]
-                ends = (joint.child, joint.parent)
-                self._append(joint.name, ends, loop.ends.rj, names, C, Cq, ca.SX(len(names), 1), Qc)
+    def add_engine(self, joint: Joint, engine: Forces, rows: slice, N: Any) -> None:
+        loop = next(loop for loop in engine.loops if loop.joint.name == joint.name)
+        C = ca.vertcat(*(row.residual for row in loop.rows))
+        values = (C, engine.G[rows, :] @ N, ca.SX(C.numel(), 1), engine.gamma[rows])
+        self._append(joint.name, (joint.child, joint.parent), loop.ends.rj, *values)
 
     def add_unit_length(self) -> None:
         for body, where in self.at.items():
@@ -100,4 +87,4 @@ class Rows:
             Cq = ca.SX(1, self.q.numel())
             Cq[0, where.start + 3 : where.stop] = 2 * p.T
             values = (ca.sumsqr(p) - 1, Cq, ca.SX(1, 1), -2 * ca.sumsqr(dp))
-            self._append(body, (body, body), None, ["length of Euler parameters"], *values)
+            self._append(body, (body, body), None, *values)

@@ -144,8 +144,7 @@ class Problem:
         return phi[0], J[0]
 
     def _conflict(self, best: Array) -> str:
-        phi, owners = self.slope(best)[0], np.array(self.rows())
-        misfits = {n: float(np.abs(phi[owners == n]).max()) for n in self.constraints}
+        misfits = self.residuals(self.slope(best)[0])
 
         def solvable(names: list[str]) -> bool:
             return search(self.only(names).slope, best)[0] is not None
@@ -154,6 +153,11 @@ class Problem:
             f"assembly '{self.name}' can't be solved: {conflict(misfits, solvable)}; "
             "change or remove one of them, or start nearer to a pose that fits"
         )
+
+    def residuals(self, phi: Array) -> dict[str, float]:
+        """Constraint -> its largest residual."""
+        owners = np.array(self.rows())
+        return {n: float(np.abs(phi[owners == n]).max()) for n in self.constraints}
 
     def only(self, names: list[str]) -> Problem:
         """The same parts under some of the constraints."""
@@ -210,23 +214,9 @@ def report(problem: Problem, x: Array, steps: int, searched: bool) -> Report:
     rank = rank_of(sizes)
     redundant = [(names, count) for names, count in _groups(left[:, rank:], rows) if names]
     poses = {n: (p.r, p.p) for n, p in problem.poses(x).items() if n != GROUND}
-    worst = dict.fromkeys(problem.constraints, 0.0)
-    for name, value in zip(rows, np.abs(phi), strict=True):
-        if name:
-            worst[name] = max(worst[name], float(value))
-    return Report(
-        steps,
-        searched,
-        float(np.linalg.norm(phi)),
-        worst,
-        len(rows),
-        len(x),
-        rank,
-        len(x) - rank,
-        tuple(redundant),
-        tuple(_groups(right[rank:].T, parts)),
-        poses,
-    )
+    free, size = tuple(_groups(right[rank:].T, parts)), float(np.linalg.norm(phi))
+    counts = (len(rows), len(x), rank, len(x) - rank)
+    return Report(steps, searched, size, problem.residuals(phi), *counts, tuple(redundant), free, poses)
 
 
 def _groups(basis: Array, owners: list[str]) -> list[tuple[tuple[str, ...], int]]:

@@ -85,7 +85,7 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
         elif TYPES[joint.type].mask:
             build.add_lock(joint_lock(joint))
         elif TYPES[joint.type].locks:
-            build.add_engine(joint, engine, N)
+            build.add_engine(joint, engine, model.tree.rows[joint.name], N)
     for lock in locks:
         build.add_lock(lock)
     build.add_unit_length()
@@ -95,14 +95,9 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
     f = N.T @ engine.right + rotors.force
     C, Cq, Ct, Qc = (ca.densify(ca.vertcat(*part)) for part in build.parts)
     laws = ca.horzcat(*build.laws) if build.laws else ca.SX(7, 0)
-    names = ["M", "f", "c", "Cq", "ct", "qc"]
-    coefficients = ca.Function(
-        "coefficients",
-        [q, dq, laws, u],
-        [ca.densify(M), ca.densify(f), C, Cq, Ct, Qc],
-        ["q", "dq", "Laws", "u"],
-        names,
-    )
+    names = ["q", "dq", "Laws", "u"], ["M", "f", "c", "Cq", "ct", "qc"]
+    parts = [ca.densify(M), ca.densify(f), C, Cq, Ct, Qc]
+    coefficients = ca.Function("coefficients", [q, dq, laws, u], parts, *names)
     ddq, lam = ca.SX.sym("ddq", q.numel()), ca.SX.sym("lam", C.numel())
     found = body_readings(model, outward(model, q, N @ dq, N @ ddq), quaternions(model, q))
     found |= joints(eq, engine)
@@ -112,9 +107,8 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
         variables[name] = Variable(name, "output", slice(place, place + value.numel()))
         place += value.numel()
     y = ca.densify(ca.vertcat(*found.values()))
-    outputs = ca.Function(
-        "outputs", [q, dq, ddq, lam, laws, u], [y], ["q", "dq", "ddq", "lam", "Laws", "u"], ["y"]
-    )
+    names = ["q", "dq", "ddq", "lam", "Laws", "u"], ["y"]
+    outputs = ca.Function("outputs", [q, dq, ddq, lam, laws, u], [y], *names)
     table = Table("output", variables)
     return System(mechanism, at, tuple(build.groups), tuple(build.moving), coefficients, outputs, table)
 

@@ -93,7 +93,7 @@ def run_cell(cell: Cell, count: int, seed: int) -> dict[str, Any]:
     error = float(iterations.std()) * sqrt(1 / found + 1 / cell.converged) if found else None
     same_share = abs(found / count - cell.converged / PAPER_STARTS) <= WITHIN * share_error
     # the printed mean is rounded to two digits
-    same_mean = mean and error and abs(mean - cell.iterations) <= WITHIN * error + 0.005
+    same_mean = mean is not None and abs(mean - cell.iterations) <= WITHIN * (error or 0.0) + 0.005
     row = {
         "experiment": cell.experiment,
         "region": cell.region,

@@ -112,10 +112,11 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     def share(k: int) -> Progress:
         return lambda part: progress((k + part) / parts)
 
-    bare = MethodSimulation("fivebar", start=SINGULAR, formulation="svd", stabilization="none")
+    bare, careful = (
+        MethodSimulation("fivebar", start=SINGULAR, formulation="svd", stabilization="none") for _ in range(2)
+    )
     bare.method().most_substeps = 1
     first = {"as printed": followed(bare, 3.2, share(0))}
-    careful = MethodSimulation("fivebar", start=SINGULAR, formulation="svd", stabilization="none")
     first["sub-steps near the singularity"] = followed(careful, 3.2, share(1))
     second = {}
     for k, (name, (formulation, stabilization)) in enumerate(WAYS.items()):
