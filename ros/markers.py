@@ -10,10 +10,9 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ..model import Simulation
 from ..model.describe.mechanism import GROUND
-from ..model.joints.types import TYPES
 from ..model.robots.write_urdf import COLOURS
-from ..model.show.shapes import points, radius, shapes
-from ..model.show.sketch import strut_ends
+from ..model.show.shapes import points, radius, rods, shapes
+from ..model.show.sketch import rod_ends
 
 
 class Markers:
@@ -35,10 +34,9 @@ class Markers:
         names = (f"body.{b.name}.{what}" for b in mechanism.bodies for what in ("position", "orientation"))
         self._places = simulation.variables().outputs.rows(names)
         # Massless elements between two bodies have no frame of their own: their ends move.
-        self._thin = [j.name for j in mechanism.joints if TYPES[j.type].directionless_ends]
         grey = ColorRGBA(r=0.5, g=0.5, b=0.5, a=1.0)
         self._rods = self._marker("rods", 0, Marker.LINE_LIST, self.thick, grey)
-        moving = [self._rods] if self._thin or mechanism.struts else []
+        moving = [self._rods] if rods(mechanism) else []
         self.message = MarkerArray(markers=[*(m for body in self._bodies for m in body), *moving])
 
     def update(self, stamp: Any) -> MarkerArray:
@@ -50,9 +48,7 @@ class Markers:
                 at.x, at.y, at.z = x, y, z
                 by.w, by.x, by.y, by.z = turn
         if self._rods in self.message.markers:
-            joints, poses = self.simulation.joint_positions(), self.simulation.body_poses()
-            ends = [joints[name] for name in self._thin]
-            ends += [strut_ends(strut, poses) for strut in self.simulation.mechanism.struts]
+            ends = rod_ends(self.simulation.mechanism, self.simulation.body_poses())
             self._rods.points = [_point(p) for pair in ends for p in pair]
         for marker in self.message.markers:
             marker.header.stamp = stamp

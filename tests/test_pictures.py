@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from cutjoint.model import Simulation, list_examples, load
 from cutjoint.model.joints.types import TYPES
+from cutjoint.model.loading import read
 from cutjoint.model.show.picture import draw, save_picture
 from cutjoint.model.show.plot import draw_plot, group
-from cutjoint.model.show.sketch import body_points, choose_view, family, joint_frame
+from cutjoint.model.show.shapes import rods
+from cutjoint.model.show.sketch import at, body_points, choose_view, family, joint_frame
 
 LOOKS = {  # marker, filled, with a line between its ends, axes drawn
     "revolute": ("o", False, False, (2,)),
@@ -32,6 +34,25 @@ LOOKS = {  # marker, filled, with a line between its ends, axes drawn
 def test_a_joint_type_looks_like_what_it_does(name: str) -> None:
     kind = TYPES[name]
     assert (kind.marker, kind.filled, kind.stretched, kind.ticks) == LOOKS[name]
+
+
+ROD = """
+bodies: {arm: {mass: 1, com: [0.5, 0, 0]}}
+joints:
+  hinge: {type: revolute, parent: ground, child: arm, at: [0, 0, 0], axis: y}
+  rod: {type: %s, parent: ground, child: arm, point1: [0.2, 0, -0.7], point2: [1, 0, 0]%s}
+"""
+
+
+@pytest.mark.parametrize("name", [name for name, kind in TYPES.items() if kind.two_ends])
+def test_what_spans_a_distance_is_drawn_as_a_rod_of_its_length(name: str) -> None:
+    kind = TYPES[name]
+    more = ", axis: y" * kind.directed + ", travel: 0.1" * ("travel" in kind.fields)
+    simulation = Simulation(read(ROD % (name, more)), compile=False)
+    poses = simulation.body_poses()
+    (rod,) = rods(simulation.mechanism)
+    span = at(poses[rod.body2], rod.point2) - at(poses[rod.body1], rod.point1)
+    assert np.linalg.norm(span) == pytest.approx(simulation.mechanism.joint("rod").length, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", list_examples())

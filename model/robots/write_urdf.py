@@ -11,10 +11,11 @@ own frame under its own name, and the root is `ground`. Shapes are sticks betwee
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import atan2, hypot, inf, isfinite, pi
+from math import atan2, hypot, inf, isfinite
 from xml.etree import ElementTree as xml
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ..describe.mechanism import GROUND, Frame, Joint, Mechanism
 from ..equations.single_joints import chain
@@ -23,9 +24,10 @@ from ..errors import DescriptionError
 from ..joints.angles import yaw_pitch_roll
 from ..joints.types import TYPES
 from ..show.shapes import radius, shapes
-from ..show.sketch import joint_frame
+from ..show.sketch import Pose, joint_frame
 
 AXES = np.eye(3)
+STILL: Pose = (AXES, np.zeros(3))
 # URDF wants numbers where a description says nothing: metres, N or N·m, m/s or rad/s.
 FAR, STRONG, FAST = 1e3, 1e6, 1e3
 COLOURS = ("0.27 0.47 0.70 1", "0.90 0.55 0.20 1", "0.35 0.65 0.35 1", "0.75 0.35 0.35 1", "0.55 0.45 0.70 1")
@@ -44,7 +46,7 @@ def urdf(mechanism: Mechanism, tree: Tree | None = None) -> str:
         for body, frame in ((joint.parent, joint.on_parent), (joint.child, joint.on_child)):
             end = f"{joint.name}_on_{body}"
             xml.SubElement(robot, "link", name=end)
-            _joint(robot, f"{end}_frame", "fixed", body, end, frame)
+            _joint(robot, f"{end}_frame", "fixed", body, end, _in_body(frame))
         if TYPES[joint.type].directionless_ends:
             _rod(robot, joint, radius(mechanism))
     _bodies(robot, mechanism)
@@ -67,7 +69,7 @@ def _tree_joint(robot: xml.Element, mechanism: Mechanism, joint: Joint, reverse:
     inner, outer = (joint.child, joint.parent) if reverse else (joint.parent, joint.child)
     near, far = (joint.on_child, joint.on_parent) if reverse else (joint.on_parent, joint.on_child)
     parts = chain(joint)
-    at, place = inner, near
+    at, place = inner, _in_body(near)
     for part in parts[::-1] if reverse else parts:
         link = f"{part.name}_link"
         xml.SubElement(robot, "link", name=link)
@@ -81,31 +83,26 @@ def _tree_joint(robot: xml.Element, mechanism: Mechanism, joint: Joint, reverse:
             low, high = joint.limits if bounded else (-FAR, FAR)
             limit |= {"lower": _text([max(low, -FAR)]), "upper": _text([min(high, FAR)])}
         xml.SubElement(element, "limit", limit)
-        at, place = link, Frame()
-    R, p = joint_frame(far, (np.eye(3), np.zeros(3)))
-    if parts:
-        _fixed(robot, f"{outer}_frame", at, outer, R.T, -R.T @ p)
-    else:
-        Rn, pn = joint_frame(near, (np.eye(3), np.zeros(3)))
-        _fixed(robot, joint.name, at, outer, Rn @ R.T, pn - Rn @ R.T @ p)
+        at, place = link, STILL
+    (Rn, pn), (R, p) = place, _in_body(far)
+    name = f"{outer}_frame" if parts else joint.name
+    _joint(robot, name, "fixed", at, outer, (Rn @ R.T, pn - Rn @ R.T @ p))
 
 
 def _rod(robot: xml.Element, joint: Joint, thick: float) -> None:
     """A stick along x that turns about z, then y, at its point on the parent (`single_joints.py`)."""
-    at, place, length = joint.parent, Frame(joint.on_parent.position), float(joint.length)
+    at, length = joint.parent, float(joint.length)
+    place = AXES, np.array(joint.on_parent.position, float)
     for part in chain(joint):
         link = f"{part.name}_link"
         body = xml.SubElement(robot, "link", name=link)
         element = _joint(robot, part.name, "continuous", at, link, place)
         xml.SubElement(element, "axis", xyz=_text(AXES[part.move.axis]))
-        at, place = link, Frame()
-    visual = xml.SubElement(body, "visual")
-    _origin(visual, (length / 2, 0.0, 0.0), (0.0, pi / 2, 0.0))
-    shape = xml.SubElement(visual, "geometry")
-    xml.SubElement(shape, "cylinder", radius=_text([thick / 2]), length=_text([length]))
-    _colour(visual, len(COLOURS) - 1)
+        at, place = link, STILL
+    end = np.array([length, 0.0, 0.0])
+    _stick(body, np.zeros(3), end, thick / 2, len(COLOURS) - 1)
     xml.SubElement(robot, "link", name=f"{joint.name}_end")
-    _joint(robot, f"{joint.name}_end_frame", "fixed", at, f"{joint.name}_end", Frame((length, 0.0, 0.0)))
+    _joint(robot, f"{joint.name}_end_frame", "fixed", at, f"{joint.name}_end", (AXES, end))
 
 
 def _strength(mechanism: Mechanism, joint: Joint) -> float:
@@ -113,20 +110,13 @@ def _strength(mechanism: Mechanism, joint: Joint) -> float:
     return sum(limits) if limits and isfinite(sum(limits)) else STRONG
 
 
-def _joint(robot: xml.Element, name: str, kind: str, parent: str, child: str, frame: Frame) -> xml.Element:
-    R, p = joint_frame(frame, (np.eye(3), np.zeros(3)))
-    return _placed(robot, name, kind, parent, child, R, p)
+def _in_body(frame: Frame) -> Pose:
+    return joint_frame(frame, STILL)
 
 
-def _fixed(robot: xml.Element, name: str, parent: str, child: str, R: np.ndarray, p: np.ndarray) -> None:
-    _placed(robot, name, "fixed", parent, child, R, p)
-
-
-def _placed(
-    robot: xml.Element, name: str, kind: str, parent: str, child: str, R: np.ndarray, p: np.ndarray
-) -> xml.Element:
+def _joint(robot: xml.Element, name: str, kind: str, parent: str, child: str, pose: Pose) -> xml.Element:
     element = xml.SubElement(robot, "joint", name=name, type=kind)
-    _origin(element, p, _rpy(R))
+    _origin(element, pose[1], _rpy(pose[0]))
     xml.SubElement(element, "parent", link=parent)
     xml.SubElement(element, "child", link=child)
     return element
@@ -138,8 +128,6 @@ def _origin(element: xml.Element, xyz: Iterable[float], rpy: Iterable[float] = (
 
 def _rpy(R: np.ndarray) -> tuple[float, float, float]:
     """URDF's fixed-axis roll, pitch, yaw of a rotation."""
-    from scipy.spatial.transform import Rotation
-
     x, y, z, w = Rotation.from_matrix(R).as_quat().tolist()
     yaw, pitch, roll = yaw_pitch_roll((w, x, y, z))
     return roll, pitch, yaw
@@ -159,25 +147,28 @@ def _bodies(robot: xml.Element, mechanism: Mechanism) -> None:
             values = (_text([x]) for x in body.inertia)
             xml.SubElement(inertial, "inertia", dict(zip(keys, values, strict=True)))
         for a, b in looks[body.name].sticks:
-            dx, dy, dz = b - a
-            visual = xml.SubElement(link, "visual")
-            _origin(visual, (a + b) / 2, (0.0, atan2(hypot(dx, dy), dz), atan2(dy, dx)))
-            shape = xml.SubElement(visual, "geometry")
-            xml.SubElement(
-                shape, "cylinder", radius=_text([thick]), length=_text([float(np.linalg.norm(b - a))])
-            )
-            _colour(visual, k)
+            _stick(link, a, b, thick, k)
         ball = looks[body.name].ball
         if ball is not None:
-            visual = xml.SubElement(link, "visual")
-            _origin(visual, ball)
-            xml.SubElement(xml.SubElement(visual, "geometry"), "sphere", radius=_text([3 * thick]))
-            _colour(visual, k)
+            _visual(link, ball, (0.0, 0.0, 0.0), k, "sphere", radius=3 * thick)
 
 
-def _colour(visual: xml.Element, k: int) -> None:
-    material = xml.SubElement(visual, "material", name=f"colour{k % len(COLOURS)}")
-    xml.SubElement(material, "color", rgba=COLOURS[k % len(COLOURS)])
+def _stick(link: xml.Element, a: np.ndarray, b: np.ndarray, thick: float, colour: int) -> None:
+    """A cylinder, which has its axis along z, from a point to another."""
+    dx, dy, dz = b - a
+    turn = (0.0, atan2(hypot(dx, dy), dz), atan2(dy, dx))
+    _visual(link, (a + b) / 2, turn, colour, "cylinder", radius=thick, length=float(np.linalg.norm(b - a)))
+
+
+def _visual(
+    link: xml.Element, xyz: np.ndarray, rpy: Iterable[float], colour: int, shape: str, **sizes: float
+) -> None:
+    visual = xml.SubElement(link, "visual")
+    _origin(visual, xyz, rpy)
+    geometry = xml.SubElement(visual, "geometry")
+    xml.SubElement(geometry, shape, {key: _text([size]) for key, size in sizes.items()})
+    material = xml.SubElement(visual, "material", name=f"colour{colour % len(COLOURS)}")
+    xml.SubElement(material, "color", rgba=COLOURS[colour % len(COLOURS)])
 
 
 def _text(numbers: Iterable[float]) -> str:

@@ -25,6 +25,9 @@ from .sketch import Pose, View, at, body_points, choose_view, family, joint_fram
 
 COLOURS = ("#4878b0", "#5b9e5f", "#9a6fb0", "#3f9ca3", "#8c6d4f", "#c28aa8", "#7f8a3a", "#6b7a8f")
 INK, CUT, MOTOR, GROUND_COLOUR = "#222222", "#d62728", "#f08c00", "#777777"
+OFFSET = {"textcoords": "offset points"}
+HATCHED: dict[str, Any] = {"facecolor": "#eeeeee", "edgecolor": GROUND_COLOUR}
+LEGEND: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False, "fontsize": 9}
 
 
 def save_picture(
@@ -57,13 +60,7 @@ def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] 
             _draw_joint(axes, view, joint, poses, joint.name in cuts, joint.name in driven)
     _draw_names(axes, view, mechanism, poses)
     _draw_compass(axes, view)
-    axes.legend(
-        handles=_legend(mechanism, families, cuts),
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-        frameon=False,
-        fontsize=9,
-    )
+    axes.legend(handles=_legend(mechanism, families, cuts), **LEGEND)
     axes.set_title(mechanism.name, fontsize=14, color=INK)
     axes.margins(0.08)
     low, high = axes.get_ylim()
@@ -98,10 +95,8 @@ def _draw_body(axes: Any, view: View, points: np.ndarray, com: np.ndarray, colou
     order = 3 + 0.1 * np.tanh(view.depth(points) / view.size)
     corners = _hull(flat, view.size)
     if corners is not None:
-        axes.add_patch(Polygon(corners, closed=True, facecolor=colour, alpha=0.30, zorder=order))
-        axes.add_patch(
-            Polygon(corners, closed=True, fill=False, edgecolor=colour, linewidth=2.5, zorder=order)
-        )
+        axes.add_patch(Polygon(corners, facecolor=colour, alpha=0.30, zorder=order))
+        axes.add_patch(Polygon(corners, fill=False, edgecolor=colour, linewidth=2.5, zorder=order))
     else:
         along = flat[np.argsort(flat @ np.ptp(flat, axis=0))] if len(flat) > 2 else flat
         axes.plot(*along.T, color=colour, linewidth=5, solid_capstyle="round", zorder=order)
@@ -119,28 +114,14 @@ def _draw_ground(axes: Any, view: View, points: np.ndarray) -> None:
     if corners is not None:
         centre = corners.mean(axis=0)
         corners = centre + 1.15 * (corners - centre)
-        axes.add_patch(
-            Polygon(
-                corners, closed=True, facecolor="#eeeeee", edgecolor=GROUND_COLOUR, hatch="////", zorder=1
-            )
-        )
+        axes.add_patch(Polygon(corners, **HATCHED, hatch="////", zorder=1))
         return
     wide = 0.035 * view.size
     for x, y in flat:
         triangle = np.array([[x, y], [x - wide, y - 1.6 * wide], [x + wide, y - 1.6 * wide]])
-        axes.add_patch(Polygon(triangle, closed=True, facecolor="white", edgecolor=GROUND_COLOUR, zorder=1))
-        plate = [[-1.6, -1.6], [1.6, -1.6], [1.6, -2.4], [-1.6, -2.4]]
-        axes.add_patch(
-            Polygon(
-                np.array([x, y]) + wide * np.array(plate),
-                closed=True,
-                facecolor="#eeeeee",
-                edgecolor=GROUND_COLOUR,
-                hatch="//////",
-                linewidth=0,
-                zorder=0.9,
-            )
-        )
+        axes.add_patch(Polygon(triangle, facecolor="white", edgecolor=GROUND_COLOUR, zorder=1))
+        plate = [x, y] + wide * np.array([[-1.6, -1.6], [1.6, -1.6], [1.6, -2.4], [-1.6, -2.4]])
+        axes.add_patch(Polygon(plate, **HATCHED, hatch="//////", linewidth=0, zorder=0.9))
 
 
 def _draw_strut(axes: Any, view: View, strut: Strut, end1: np.ndarray, end2: np.ndarray) -> None:
@@ -197,9 +178,7 @@ def _draw_names(axes: Any, view: View, mechanism: Mechanism, poses: Mapping[str,
             names.setdefault(tuple(np.round(middle / view.size, 3)), []).append(strut.name)
     for place, here in names.items():
         at_point = np.array(place) * view.size
-        axes.annotate(
-            ", ".join(here), at_point, xytext=(9, -11), textcoords="offset points", fontsize=9, zorder=6
-        )
+        axes.annotate(", ".join(here), at_point, xytext=(9, -11), **OFFSET, fontsize=9, zorder=6)
 
 
 def _draw_compass(axes: Any, view: View) -> None:
@@ -208,29 +187,14 @@ def _draw_compass(axes: Any, view: View) -> None:
     length *= max(k for k in (1, 2, 5) if k * length <= view.size / 4)
     x, y = axes.dataLim.x0, axes.dataLim.y0 - 0.06 * view.size
     axes.plot([x, x + length], [y, y], color=GROUND_COLOUR, marker="|", linewidth=1.3)
-    axes.annotate(
-        f"{length:g} m",
-        (x + length / 2, y),
-        xytext=(0, 4),
-        textcoords="offset points",
-        ha="center",
-        fontsize=8,
-    )
+    middle = (x + length / 2, y)
+    axes.annotate(f"{length:g} m", middle, xytext=(0, 4), **OFFSET, ha="center", fontsize=8)
+    arrow = {"arrowstyle": "-", "color": GROUND_COLOUR, "shrinkA": 4, "shrinkB": 0}
+    style = {"ha": "center", "va": "center", "fontsize": 9, "color": GROUND_COLOUR, "arrowprops": arrow}
     for name, tip in zip("xyz", view.axes[:2].T, strict=True):
         if np.linalg.norm(tip) > 0.05:
-            axes.annotate(
-                name,
-                xy=(1.1, 0.03),
-                xycoords="axes fraction",
-                xytext=tuple(34 * tip),
-                textcoords="offset points",
-                ha="center",
-                va="center",
-                fontsize=9,
-                color=GROUND_COLOUR,
-                annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": GROUND_COLOUR, "shrinkA": 4, "shrinkB": 0},
-            )
+            corner = {"xy": (1.1, 0.03), "xycoords": "axes fraction", "annotation_clip": False}
+            axes.annotate(name, **corner, xytext=tuple(34 * tip), **OFFSET, **style)
 
 
 def _legend(mechanism: Mechanism, families: Mapping[str, str], cuts: Collection[str]) -> list[Any]:
@@ -239,23 +203,14 @@ def _legend(mechanism: Mechanism, families: Mapping[str, str], cuts: Collection[
         Patch(color=colour, alpha=0.7, label=name if counts[name] == 1 else f"{name} × {counts[name]}")
         for name, colour in families.items()
     ]
-    handles.append(Patch(facecolor="#eeeeee", edgecolor=GROUND_COLOUR, hatch="////", label=GROUND))
-    point = {"linestyle": "none", "markeredgecolor": INK}
+    handles.append(Patch(**HATCHED, hatch="////", label=GROUND))
+    point: dict[str, Any] = {"linestyle": "none", "markeredgecolor": INK}
     for kind in dict.fromkeys(TYPES[joint.type] for joint in mechanism.joints if TYPES[joint.type].locks):
         fill = INK if kind.filled else "white"
         handles.append(Line2D([], [], marker=kind.marker, markerfacecolor=fill, label=kind.name, **point))
     if cuts:
-        handles.append(
-            Line2D(
-                [],
-                [],
-                marker="o",
-                linestyle="none",
-                markerfacecolor="white",
-                markeredgecolor=CUT,
-                label="cut",
-            )
-        )
+        red = point | {"markerfacecolor": "white", "markeredgecolor": CUT}
+        handles.append(Line2D([], [], marker="o", label="cut", **red))
     if mechanism.motors or any(s.actuated for s in mechanism.struts):
         handles.append(Line2D([], [], marker="o", markerfacecolor=MOTOR, label="driven", **point))
     handles.append(Line2D([], [], marker="+", label="centre of mass", **point))

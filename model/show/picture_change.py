@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from ..describe.mechanism import GROUND, Mechanism
 from ..design.propagate import Propagation
 from ..simulation import Simulation
-from .picture import draw
+from .picture import LEGEND, draw
 from .sketch import Pose, body_points, choose_view
 
 OLD = "#999999"
@@ -44,6 +44,5 @@ def draw_change(
     legend = axes.get_legend()
     handles = [*legend.legend_handles, Line2D([], [], color=OLD, linestyle="--", label="before")]
     labels = [*(text.get_text() for text in legend.get_texts()), "before"]
-    place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False, "fontsize": 9}
-    axes.legend(handles, labels, **place)
+    axes.legend(handles, labels, **LEGEND)
     return figure

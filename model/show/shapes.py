@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..describe.mechanism import GROUND, Mechanism
+from ..joints.euler import rotation
 from ..joints.types import TYPES
 
 THICKNESS = 0.015  # radius of a stick over the size of the mechanism
@@ -38,6 +40,29 @@ def shapes(mechanism: Mechanism) -> dict[str, Shape]:
             spokes = tuple((middle, p) for p in found if np.linalg.norm(p - middle) > NEAR)
             result[body.name] = Shape(spokes, None)
     return result
+
+
+class Rod(NamedTuple):
+    """What has no mass and no frame of its own: it goes from a point of a body to a point of another."""
+
+    body1: str
+    point1: np.ndarray
+    body2: str
+    point2: np.ndarray
+
+
+def rods(mechanism: Mechanism) -> list[Rod]:
+    """Joints whose type spans a distance, from where a slide is held if there is one, and struts."""
+    found = []
+    for joint in mechanism.joints:
+        if TYPES[joint.type].two_ends:
+            slide = float(joint.travel) * rotation(joint.on_parent.orientation)[:, 2]
+            start, end = (np.array(side.position, float) for side in (joint.on_parent, joint.on_child))
+            found.append(Rod(joint.parent, start + slide, joint.child, end))
+    for strut in mechanism.struts:
+        start, end = np.array(strut.point1, float), np.array(strut.point2, float)
+        found.append(Rod(strut.body1, start, strut.body2, end))
+    return found
 
 
 def radius(mechanism: Mechanism) -> float:

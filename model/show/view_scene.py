@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from ..describe.drawing import orientation
 from ..describe.mechanism import Mechanism
 from ..joints.types import TYPES
 from ..simulation import Simulation
 from .picture import COLOURS, CUT, MOTOR
-from .shapes import points, radius
-from .sketch import Pose, at, body_points, choose_view, family, joint_frame, strut_ends
+from .shapes import points, radius, rods
+from .sketch import Pose, at, body_points, choose_view, family
 
 Points = np.ndarray
 REACH = 0.5  # of the mechanism's size: the arrow of a force as large as the whole weight
@@ -43,13 +44,9 @@ class Scene:
         self._bodies = {b.name: self._add_body(b.name) for b in mechanism.bodies}
         self._add_ground(held["ground"])
         self._joints = {j.name: self._add_joint(j, j.name in cuts) for j in mechanism.joints}
-        self._rods = scene.add_line_segments(
-            "/rods",
-            self._rod_ends(poses),
-            ROD,
-            thickness=self.thick,
-            visible=bool(self._rod_ends(poses).size),
-        )
+        ends = self._rod_ends(poses)
+        lines = {"thickness": self.thick, "visible": bool(ends.size)}
+        self._rods = scene.add_line_segments("/rods", ends, ROD, **lines)
         self._arrows = scene.add_arrows(
             "/reactions",
             np.zeros((len(mechanism.joints), 2, 3)),
@@ -59,7 +56,7 @@ class Scene:
             head_length=3.0 * self.thick,
         )
         self.arrow_length = 1.0
-        self._labels = [self._add_label(m.name, m.joint) for m in mechanism.motors]
+        self._labels = [scene.add_label(f"/names/{m.name}", m.name) for m in mechanism.motors]
         cloud = np.vstack([*held.values(), *(at(poses[b.name], b.com) for b in mechanism.bodies)])
         middle = (cloud.max(axis=0) + cloud.min(axis=0)) / 2
         scene.set_up_direction(tuple(self.up))
@@ -115,7 +112,7 @@ class Scene:
             cell_size=cell,
             section_size=5 * cell,
             position=place,
-            wxyz=_turn_z_to(self.up),
+            wxyz=orientation(tuple(self.up.tolist())),
         )
         for k, foot in enumerate(feet):
             vertices, faces = swollen(np.array([foot, foot - 0.05 * self.size * self.up]), 2 * self.thick)
@@ -131,16 +128,9 @@ class Scene:
             visible=bool(TYPES[joint.type].locks),
         )
 
-    def _add_label(self, name: str, joint: str) -> Any:
-        return self.scene.add_label(f"/names/{name}", name, position=self._joints[joint].position)
-
     def _rod_ends(self, poses: dict[str, Pose]) -> Points:
-        """Ends of what has no mass of its own: struts, and joints that keep a distance."""
-        ends = [strut_ends(s, poses) for s in self.mechanism.struts]
-        for joint in self.mechanism.joints:
-            if TYPES[joint.type].directionless_ends:
-                here = joint_frame(joint.on_parent, poses[joint.parent])[1]
-                ends.append((here, joint_frame(joint.on_child, poses[joint.child])[1]))
+        """Ends of what has no mass of its own."""
+        ends = [(at(poses[a], p), at(poses[b], q)) for a, p, b, q in rods(self.mechanism)]
         return np.array(ends).reshape(-1, 2, 3)
 
     def _arrow_ends(self, poses: dict[str, Pose], outputs: dict[str, Any]) -> Points:
@@ -170,11 +160,7 @@ def swollen(middle: Points, thick: float) -> tuple[Points, np.ndarray]:
     inward = np.einsum("ij,ij->i", normal, hull.equations[:, :3]) < 0
     faces = hull.simplices.copy()
     faces[inward] = faces[inward][:, ::-1]
-    return corners_of(cloud, faces)
-
-
-def corners_of(cloud: Points, faces: np.ndarray) -> tuple[Points, np.ndarray]:
-    """Only the points that faces use; each face gets its own, so that edges stay sharp."""
+    # Each face gets its own points, so that edges stay sharp.
     return cloud[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
 
 
@@ -183,15 +169,6 @@ def movable(mechanism: Mechanism, simulation: Simulation) -> list[str]:
     one = [n for n, where in simulation.tree.q.items() if where.stop - where.start == 1]
     driven = [m.joint for m in mechanism.motors if m.joint in one]
     return driven or one
-
-
-def _turn_z_to(up: Points) -> tuple[float, ...]:
-    """Euler parameters of the shortest turn that takes z to a direction."""
-    w = 1.0 + float(up[2])
-    if w < 1e-9:
-        return (0.0, 1.0, 0.0, 0.0)
-    e = np.array([w, -up[1], up[0], 0.0])
-    return tuple(float(x) for x in e / np.linalg.norm(e))
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:
