@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..model.cli.common import Progress, check_name, check_targets, tell_written, to_json
+from ..model.cli.common import check_name, check_targets, progress_bar, tell_written, to_json
 from ..model.cli.options import Options
 from ..model.compile.kernel import find_compiler
 from ..model.files import write_atomically
@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
     ]
     wanted = [required(text) for text in args.require or ()]
     check_targets(args.save, picture=args.plot)
-    with Progress(args.progress or sys.stderr.isatty()) as progress:
-        results = bench(names, chosen, args.quick, progress or (lambda fraction: None))
+    with progress_bar(args) as progress:
+        results = bench(names, chosen, args.quick, progress)
     print(to_json(results) if args.json else describe(results))
     if args.save:
         with write_atomically(args.save) as temporary:

@@ -68,8 +68,6 @@ def _assemble_parts(args: argparse.Namespace) -> int:
         raise CutjointError("--set and --output are for mechanisms; this file holds an assembly problem")
     problem = load_problem(args.mechanism)
     report = problem.solve()
-    if args.json:
-        print(to_json({"problem": problem.name, **vars(report)}))
-    else:
-        print(f"{problem.name}: {report.text()}")
+    found = {"problem": problem.name, **vars(report)}
+    print(to_json(found) if args.json else f"{problem.name}: {report.text()}")
     return 0

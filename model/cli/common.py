@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -117,20 +119,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-class Progress:
-    """A bar on standard error that a run fills from 0 to 1, or nothing at all."""
+@contextmanager
+def progress_bar(args: argparse.Namespace) -> Iterator[Callable[[float], None]]:
+    """A bar on standard error that a run fills from 0 to 1, if --progress or a terminal asks for it."""
+    if not (args.progress or sys.stderr.isatty()):
+        yield lambda fraction: None
+        return
+    from tqdm import tqdm
 
-    def __init__(self, shown: bool):
-        self.shown = shown
-
-    def __enter__(self) -> Callable[[float], None] | None:
-        if not self.shown:
-            return None
-        from tqdm import tqdm
-
-        self.bar = tqdm(total=100, unit="%", leave=False, bar_format="{percentage:3.0f}% {bar} {elapsed}")
-        return lambda fraction: self.bar.update(100 * fraction - self.bar.n)
-
-    def __exit__(self, *_: Any) -> None:
-        if self.shown:
-            self.bar.close()
+    with tqdm(total=100, unit="%", leave=False, bar_format="{percentage:3.0f}% {bar} {elapsed}") as bar:
+        yield lambda fraction: bar.update(100 * fraction - bar.n)

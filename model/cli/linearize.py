@@ -124,21 +124,15 @@ def page(name: str, model: LinearModel, rest: Equilibrium | None, moving: str = 
         lines.append(f"at rest, {rest.verdict}; inputs: {_pairs(rest.inputs)}")
     elif moving:
         lines.append(f"{moving}: deviations from that motion; --hold or --settle finds a rest")
-    for symbol, names in (
-        ("A", model.states),
-        ("B", model.states),
-        ("C", model.outputs),
-        ("D", model.outputs),
-    ):
+    for symbol in "ABCD":
         matrix: Any = getattr(model, symbol)
+        names = model.states if symbol in "AB" else model.outputs
         if matrix.size:
-            lines.append(f"{symbol} =")
-            lines.append(
-                table([(n, *row) for n, row in zip(names, np.round(matrix, 6).tolist(), strict=True)])
-            )
-    modes = [
-        (m.eigenvalue.real, m.eigenvalue.imag, m.frequency, m.damping, _largest(m)) for m in model.modes()
-    ]
+            rows = zip(names, np.round(matrix, 6).tolist(), strict=True)
+            lines += [f"{symbol} =", table([(name, *row) for name, row in rows])]
+    modes = []
+    for m in model.modes():
+        modes.append((m.eigenvalue.real, m.eigenvalue.imag, m.frequency, m.damping, _largest(m)))
     header = ("real (1/s)", "imaginary (rad/s)", "frequency (Hz)", "damping", "moves most")
     return "\n".join([*lines, "modes:", table(modes, header)])
 

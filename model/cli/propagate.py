@@ -57,10 +57,7 @@ def run(args: argparse.Namespace) -> int:
         bounds=bounds,
         locked=args.lock,
     )
-    if args.json:
-        print(to_json(_report(result)))
-    else:
-        print(page(result))
+    print(to_json(_report(result)) if args.json else page(result))
     if args.output:
         save(replace(result.mechanism, name=mechanism.name), args.output, like=args.mechanism)
     if args.picture:
@@ -76,16 +73,10 @@ def run(args: argparse.Namespace) -> int:
 def page(result: Propagation) -> str:
     """The table of what changed, for people."""
     steps = f"{result.iterations} iteration{'s' * (result.iterations != 1)}"
-    rows = [
-        (
-            c.name,
-            c.before.round(12),
-            c.after.round(12),
-            "" if c.unit == "1" else c.unit,
-            "set" if c.wanted else "follows",
-        )
-        for c in result.changes
-    ]
+    rows = []
+    for c in result.changes:
+        unit, how = "" if c.unit == "1" else c.unit, "set" if c.wanted else "follows"
+        rows.append((c.name, c.before.round(12), c.after.round(12), unit, how))
     head = f"{result.mechanism.name}: closed again in {steps}, residual {result.residual:.2g}"
     return "\n".join([head, table(rows, ("", "before", "after", "unit", ""))])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from ..errors import CutjointError
 from ..papers import STUDIES, Study
 from ..show.table import table
-from .common import Progress, to_json
+from .common import progress_bar, to_json
 from .options import Options
 
 HELP = "Run a study of the papers and say what reproduces; 'all' runs every one."
@@ -47,16 +46,15 @@ def run(args: argparse.Namespace) -> int:
     collected = {}
     for name in names:
         module = importlib.import_module(f"cutjoint.model.papers.{STUDIES[name]}")
-        with Progress(args.progress or sys.stderr.isatty()) as progress:
-            found: Study = module.study(args, progress or (lambda fraction: None))
+        with progress_bar(args) as progress:
+            found: Study = module.study(args, progress)
         verdicts = [vars(v) for v in found.verdicts]
         collected[name] = {"title": found.title, **found.data, "verdicts": verdicts}
         if not args.json:
             print(f"# {name}: {found.title}\n\n{found.text}\n")
             if verdicts:
-                rows = [
-                    ("yes" if v.reproduces else "no", v.claim, v.paper, v.ours, v.why) for v in found.verdicts
-                ]
+                words = {True: "yes", False: "no"}
+                rows = [(words[v.reproduces], v.claim, v.paper, v.ours, v.why) for v in found.verdicts]
                 print(table(rows, ("reproduces", "claim", "paper", "ours", "why")) + "\n")
         if args.figures:
             from ..show.plot import save_figure
@@ -78,6 +76,5 @@ def summary(verdicts: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     counts = {name: (sum(v["reproduces"] for v in found), len(found)) for name, found in verdicts.items()}
     good, every = (sum(pair[k] for pair in counts.values()) for k in range(2))
     rows = [(name, f"{a} of {b}") for name, (a, b) in counts.items()]
-    return (
-        table(rows, ("study", "claims that reproduce")) + f"\n\n{good} of {every}; the others say why above."
-    )
+    counted = table(rows, ("study", "claims that reproduce"))
+    return f"{counted}\n\n{good} of {every}; the others say why above."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from typing import Any
 
@@ -16,12 +15,12 @@ from ..run.trajectory import Trajectory
 from ..show.table import table
 from ..simulation import METHODS, STEPPERS, Simulation
 from .common import (
-    Progress,
     check_name,
     check_targets,
     number,
     output_columns,
     prepared,
+    progress_bar,
     tell_written,
     to_json,
 )
@@ -76,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     simulation.state = start
     energy = simulation.energy()
     ready = time.perf_counter()
-    with Progress(args.progress or sys.stderr.isatty()) as progress:
+    with progress_bar(args) as progress:
         trajectory = simulation.run(duration, **how, progress=progress)
     taken = time.perf_counter() - ready
     summary = {
@@ -101,9 +100,9 @@ def run(args: argparse.Namespace) -> int:
         values = np.column_stack(list(columns.values()))
         Trajectory(trajectory.time, tuple(columns), values).write_csv(args.csv)
     if args.plot:
-        from ..show.plot import save_plot
+        from ..show.plot import draw_plot, save_figure
 
-        save_plot(args.plot, trajectory.time, columns, mechanism.name, units)
+        save_figure(args.plot, draw_plot(trajectory.time, columns, mechanism.name, units))
     tell_written(args, table=args.csv, plot=args.plot)
     return 0
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from math import hypot, sqrt
 from typing import TypeAlias
 
+import numpy as np
+
 from ..errors import DescriptionError
+from ..joints.euler import rotation
 from ..thresholds import NOT_ROTATION, NOT_SYMMETRIC, PARALLEL
 
 Vector: TypeAlias = tuple[float, ...]
@@ -79,16 +82,10 @@ def euler_parameters(columns: tuple[Vector, Vector, Vector]) -> Vector:
     return tuple(sign * x / size + 0.0 for x in e4)
 
 
-def x_axis(e: Vector) -> Vector:
-    """The x axis of the frame with these Euler parameters."""
-    w, x, y, z = e
-    return (w * w + x * x - y * y - z * z, 2 * (x * y + w * z), 2 * (x * z - w * y))
-
-
-def z_axis(e: Vector) -> Vector:
-    """The z axis of the frame with these Euler parameters."""
-    w, x, y, z = e
-    return (2 * (x * z + w * y), 2 * (y * z - w * x), w * w - x * x - y * y + z * z)
+def axes(e: Vector) -> tuple[Vector, Vector, Vector]:
+    """The axes x, y, z of the frame with these Euler parameters."""
+    x, y, z = map(tuple, rotation(np.array(e)).T.tolist())
+    return x, y, z
 
 
 def matrix_orientation(rows: list[Vector]) -> Vector:

@@ -15,7 +15,7 @@ from ..joints.types import TYPES, JointType
 from ..thresholds import INERTIA_ROUND_OFF, UNIT_ROUND_OFF
 from .drawing import Vector, matrix_inertia, matrix_orientation, symmetric_inertia
 from .entries import Entries
-from .fields import COORDINATES, Around, Field, Quantity
+from .fields import COORDINATES, ONE_COORDINATE, Around, Condition, Field, Quantity
 from .flaws import Flaw, Place, field_flaw, known_name, made_at, nearest, plain_vector
 from .units import kind
 
@@ -255,6 +255,7 @@ class Coordinates(Quantity):
 
     unit: str = "rad or m"
     size: str = COORDINATES
+    parameter: bool = False
 
     def check(self, value: Any, place: Place, around: Around) -> Any:
         q = super().check(value, place, around)
@@ -264,10 +265,13 @@ class Coordinates(Quantity):
 
 @dataclass(frozen=True)
 class Range(Quantity):
-    """[lowest, highest], each infinite for none."""
+    """[lowest, highest] of the coordinate, each infinite for none."""
 
     unit: str = "rad or m"
     size: int = 2
+    joints: Condition = ONE_COORDINATE
+    infinite: bool = True
+    parameter: bool = False
 
     def check(self, value: Any, place: Place, around: Around) -> Any:
         low, high = super().check(value, place, around)

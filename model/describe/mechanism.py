@@ -41,18 +41,7 @@ from .field_kinds import (
     Text,
     TypeOfJoint,
 )
-from .fields import (
-    NOT_NEGATIVE,
-    NOT_ZERO,
-    ONE,
-    ONE_COORDINATE,
-    OWN,
-    PER_FREEDOM,
-    POSITIVE,
-    SPEEDS,
-    WITHOUT_BALL,
-    Quantity,
-)
+from .fields import NOT_NEGATIVE, NOT_ZERO, ONE, OWN, PER_FREEDOM, POSITIVE, SPEEDS, WITHOUT_BALL, Quantity
 
 # A number, or the CasADi symbol that stands for it once it is a parameter.
 Number: TypeAlias = Any
@@ -60,6 +49,8 @@ Vector: TypeAlias = Any
 GROUND = "ground"
 ORIGIN = (0.0, 0.0, 0.0)
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+POINT = (0.0,) * 6  # the inertia of a body without size
+DOWN = (0.0, 0.0, -9.81)
 
 
 @dataclass(frozen=True)
@@ -83,10 +74,11 @@ class Body:
         Quantity("centre of mass", "m", 3, otherwise="drawn: needed, or `origin`; body axes: [0, 0, 0]"),
     ] = ORIGIN
     inertia: Annotated[Vector, Inertia("about the centre of mass, see below", otherwise="zero: a point")] = (
-        0.0,
-    ) * 6
+        POINT
+    )
 
 
+_SITS = "where and how it sits on the parent: `at` with `axis`, `across` or `orientation`"
 _SIDE = "as drawn; body axes: at [0, 0, 0], axes parallel"
 
 
@@ -104,14 +96,7 @@ class Joint:
     type: Annotated[str, TypeOfJoint("see the next table")]
     parent: Annotated[str, Reference("what holds it; may be `ground`", "body")]
     child: Annotated[str, Reference("what it moves; may be `ground`", "body")]
-    on_parent: Annotated[
-        Frame,
-        Part(
-            "where and how it sits on the parent: `at` with `axis`, `across` or `orientation`",
-            Frame,
-            otherwise=_SIDE,
-        ),
-    ] = Frame()
+    on_parent: Annotated[Frame, Part(_SITS, Frame, otherwise=_SIDE)] = Frame()
     on_child: Annotated[Frame, Part("the same on the child", Frame, otherwise=_SIDE)] = Frame()
     pitch: Annotated[
         Number,
@@ -168,15 +153,10 @@ class Joint:
     friction_speed: Annotated[
         Number, Quantity("where tanh has its knee", "rad/s or m/s", ONE, POSITIVE, needs="friction")
     ] = 0.01
-    limits: Annotated[
-        tuple[float, float],
-        Range(
-            "[lowest, highest] coordinate, `.inf` for none",
-            joints=ONE_COORDINATE,
-            infinite=True,
-            parameter=False,
-        ),
-    ] = (-inf, inf)
+    limits: Annotated[tuple[float, float], Range("[lowest, highest] coordinate, `.inf` for none")] = (
+        -inf,
+        inf,
+    )
     limit_stiffness: Annotated[
         Number, Quantity("spring beyond a limit", "N.m/rad or N/m", ONE, NOT_NEGATIVE, needs="limits")
     ] = 1e4
@@ -185,8 +165,7 @@ class Joint:
         Quantity("damping per overrun of a limit", "N.m.s/rad2 or N.s/m2", ONE, NOT_NEGATIVE, needs="limits"),
     ] = 1e3
     start: Annotated[
-        tuple[float, ...],
-        Coordinates("coordinates from which it is assembled", parameter=False, otherwise="zero"),
+        tuple[float, ...], Coordinates("coordinates from which it is assembled", otherwise="zero")
     ] = ()
     speed: Annotated[
         tuple[float, ...],
@@ -275,9 +254,7 @@ class Mechanism:
     ] = ()
     loads: Annotated[tuple[Load, ...], Group("constant forces", Load, "load", ("loads",))] = ()
     gravity: Annotated[Vector, Gravity("its acceleration; a number g means [0, 0, -g]", otherwise="9.81")] = (
-        0.0,
-        0.0,
-        -9.81,
+        DOWN
     )
     outputs: Annotated[Mapping[str, str], Names("names of your own for outputs")] = field(
         default_factory=dict

@@ -11,7 +11,7 @@ from math import hypot, pi
 from typing import Any
 
 from ..joints.types import TYPES, JointType
-from .drawing import Vector, minus, orientation, z_axis
+from .drawing import Vector, axes, minus, orientation
 from .entries import Entries
 from .field_kinds import Choice, Direction, Group, Part, Word
 from .fields import Around, Field, Quantity, defaults_of, fields_of
@@ -110,8 +110,8 @@ class Reading:
                 raise entries.flaw("lead", "and pitch say the same; remove one")
             values["pitch"] = entries.read("lead", FORMS[Joint]["lead"]) / (2 * pi)
         if self.drawn and kind.two_ends and "length" not in entries:
-            held = [values["travel"] * z for z in z_axis(values["on_parent"].orientation)]
-            values["length"] = hypot(*minus(minus(ends[1], ends[0]), tuple(held)))
+            slide = tuple(values["travel"] * z for z in axes(values["on_parent"].orientation)[2])
+            values["length"] = hypot(*minus(minus(ends[1], ends[0]), slide))
 
     def _strut(self, entries: Entries, values: dict[str, Any]) -> None:
         if self.drawn:

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import DescriptionError
 from ..joints.types import TYPES, JointType
 from .check import check
-from .drawing import Vector, plus, x_axis, z_axis
+from .drawing import Vector, axes, plus
 from .field_kinds import Coordinates, Gravity, Group, Inertia, Orientation, Part
 from .fields import ONE, Field, Quantity, fields_of
 from .flaws import Place
@@ -151,7 +151,8 @@ class _Rewriting:
         if key == "position":
             self.edits.put((*place, "at"), value, ("m",) * 3)
         elif (*place, "axis") in self.edits:
-            self.edits.put((*place, "axis"), z_axis(value), ("1",) * 3)
-            self.edits.put((*place, "across"), x_axis(value), ("1",) * 3)
+            across, _, axis = axes(value)
+            self.edits.put((*place, "axis"), axis, ("1",) * 3)
+            self.edits.put((*place, "across"), across, ("1",) * 3)
         else:
             self.edits.put((*place, "orientation"), value, ("1",) * 4)

@@ -47,7 +47,7 @@ def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] 
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.axis("off")
-    families = _families(mechanism)
+    families = families_of(mechanism)
     _draw_ground(axes, view, points[GROUND])
     for body in mechanism.bodies:
         com = at(poses[body.name], body.com)
@@ -81,7 +81,8 @@ def _hull(points: np.ndarray, size: float) -> np.ndarray | None:
     return points[hull.vertices] if hull.volume > 1e-3 * size * size else None
 
 
-def _families(mechanism: Mechanism) -> dict[str, str]:
+def families_of(mechanism: Mechanism) -> dict[str, str]:
+    """A colour for each family of bodies."""
     names = dict.fromkeys(family(body.name) for body in mechanism.bodies)
     return {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(names)}
 

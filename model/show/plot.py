@@ -17,17 +17,6 @@ MOST_LINES = 12  # of one panel that still get a legend
 LOGARITHMIC = {"residual"}  # round-off is only seen on a logarithmic scale
 
 
-def save_plot(
-    path: str | os.PathLike[str],
-    time: np.ndarray,
-    columns: Mapping[str, np.ndarray],
-    title: str = "",
-    units: Mapping[str, str] | None = None,
-) -> None:
-    """Plot columns over time and write to a file; its ending (png, svg, pdf) chooses the format."""
-    save_figure(path, draw_plot(time, columns, title, units))
-
-
 def save_figure(path: str | os.PathLike[str], figure: Figure, tight: bool = False) -> None:
     """Write a figure in the format its file's ending names."""
     with write_atomically(path) as temporary:

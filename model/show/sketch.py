@@ -47,7 +47,7 @@ def strut_ends(strut: Strut, poses: Mapping[str, Pose]) -> tuple[np.ndarray, np.
 def body_points(mechanism: Mechanism, poses: Mapping[str, Pose]) -> dict[str, np.ndarray]:
     """For each body the distinct world points where joints and struts hold it, shape (n, 3)."""
     held = points(mechanism)
-    return {name: _distinct([at(pose, p) for p in held[name]]) for name, pose in poses.items()}
+    return {name: np.array([at(pose, p) for p in held[name]]).reshape(-1, 3) for name, pose in poses.items()}
 
 
 def choose_view(mechanism: Mechanism, poses: Mapping[str, Pose], points: Mapping[str, np.ndarray]) -> View:
@@ -107,9 +107,3 @@ def _normal(
 def at(pose: Pose, point: Iterable[Any]) -> np.ndarray:
     """A point of a body in world axes."""
     return pose[1] + pose[0] @ np.array([float(x) for x in point])
-
-
-def _distinct(points: list[np.ndarray]) -> np.ndarray:
-    if not points:
-        return np.zeros((0, 3))
-    return np.unique(np.round(np.array(points), 9), axis=0)

@@ -154,9 +154,8 @@ class Viewer:
         with gui.add_folder("motors"):
             for name in self.simulation.inputs:
                 self.torques[name] = self._torque_slider(name, inputs.get(name, 0.0))
-        mechanism = self.simulation.mechanism
         with gui.add_folder("pose", expand_by_default=False):
-            for name in movable(mechanism, self.simulation):
+            for name in movable(self.simulation):
                 self.poses[name] = self._pose_slider(name)
         with gui.add_folder("show", expand_by_default=False):
             arrows = gui.add_checkbox("reactions", True, hint="Forces of the parent on the child")

@@ -13,10 +13,9 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from ..describe.drawing import orientation
-from ..describe.mechanism import Mechanism
 from ..joints.types import TYPES
 from ..simulation import Simulation
-from .picture import COLOURS, CUT, MOTOR
+from .picture import CUT, MOTOR, families_of
 from .shapes import points, radius, rods
 from .sketch import Pose, at, body_points, choose_view, family
 
@@ -89,13 +88,12 @@ class Scene:
 
     def _add_body(self, name: str) -> Any:
         body = self.mechanism.body(name)
-        families = list(dict.fromkeys(family(b.name) for b in self.mechanism.bodies))
         held = points(self.mechanism)[name]
         com = np.array([float(x) for x in body.com])
         if len(held) == 1:  # a body that ends free: an even bar
             held = [held[0], 2 * com - held[0]]
         vertices, faces = swollen(np.array(held or [com]), self.thick if held else 3 * self.thick)
-        colour = COLOURS[families.index(family(name)) % len(COLOURS)]
+        colour = families_of(self.mechanism)[family(name)]
         return self.scene.add_mesh_simple(f"/bodies/{name}", vertices, faces, color=_rgb(colour))
 
     def _add_ground(self, held: Points) -> None:
@@ -164,10 +162,10 @@ def swollen(middle: Points, thick: float) -> tuple[Points, np.ndarray]:
     return cloud[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
 
 
-def movable(mechanism: Mechanism, simulation: Simulation) -> list[str]:
+def movable(simulation: Simulation) -> list[str]:
     """Joints a hand can set: driven ones with one coordinate in the tree, or all such joints."""
     one = [n for n, where in simulation.tree.q.items() if where.stop - where.start == 1]
-    driven = [m.joint for m in mechanism.motors if m.joint in one]
+    driven = [m.joint for m in simulation.mechanism.motors if m.joint in one]
     return driven or one
 
 
