@@ -11,8 +11,7 @@ from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 from cutjoint.model.show.picture import draw, save_picture
 from cutjoint.model.show.plot import draw_plot, group
-from cutjoint.model.show.shapes import rods
-from cutjoint.model.show.sketch import at, body_points, choose_view, family, joint_frame
+from cutjoint.model.show.sketch import body_points, choose_view, family, joint_frame, rod_ends
 
 LOOKS = {  # marker, filled, with a line between its ends, axes drawn
     "revolute": ("o", False, False, (2,)),
@@ -50,9 +49,8 @@ def test_what_spans_a_distance_is_drawn_as_a_rod_of_its_length(name: str) -> Non
     more = ", axis: y" * kind.directed + ", travel: 0.1" * ("travel" in kind.fields)
     simulation = Simulation(read(ROD % (name, more)), compile=False)
     poses = simulation.body_poses()
-    (rod,) = rods(simulation.mechanism)
-    span = at(poses[rod.body2], rod.point2) - at(poses[rod.body1], rod.point1)
-    assert np.linalg.norm(span) == pytest.approx(simulation.mechanism.joint("rod").length, rel=1e-12)
+    ((start, end),) = rod_ends(simulation.mechanism, poses)
+    assert np.linalg.norm(end - start) == pytest.approx(simulation.mechanism.joint("rod").length, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", list_examples())

@@ -12,7 +12,7 @@ import numpy as np
 from ..describe.mechanism import Frame, Mechanism, Strut
 from ..joints.euler import rotation
 from ..joints.types import TYPES
-from .shapes import points
+from .shapes import points, rods
 
 Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and origin (3,) of a body in the world
 AZIMUTH, ELEVATION = radians(-75), radians(22)  # of the viewer, for spatial mechanisms
@@ -42,6 +42,10 @@ def joint_frame(joint_side: Frame, pose: Pose) -> Pose:
 
 def strut_ends(strut: Strut, poses: Mapping[str, Pose]) -> tuple[np.ndarray, np.ndarray]:
     return at(poses[strut.body1], strut.point1), at(poses[strut.body2], strut.point2)
+
+
+def rod_ends(mechanism: Mechanism, poses: Mapping[str, Pose]) -> list[tuple[np.ndarray, np.ndarray]]:
+    return [(at(poses[a], p), at(poses[b], q)) for a, p, b, q in rods(mechanism)]
 
 
 def body_points(mechanism: Mechanism, poses: Mapping[str, Pose]) -> dict[str, np.ndarray]:

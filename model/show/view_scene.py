@@ -16,8 +16,8 @@ from ..describe.drawing import orientation
 from ..joints.types import TYPES
 from ..simulation import Simulation
 from .picture import CUT, MOTOR, families_of
-from .shapes import points, radius, rods
-from .sketch import Pose, at, body_points, choose_view, family
+from .shapes import points, radius
+from .sketch import Pose, at, body_points, choose_view, family, rod_ends
 
 Points = np.ndarray
 REACH = 0.5  # of the mechanism's size: the arrow of a force as large as the whole weight
@@ -128,8 +128,7 @@ class Scene:
 
     def _rod_ends(self, poses: dict[str, Pose]) -> Points:
         """Ends of what has no mass of its own."""
-        ends = [(at(poses[a], p), at(poses[b], q)) for a, p, b, q in rods(self.mechanism)]
-        return np.array(ends).reshape(-1, 2, 3)
+        return np.array(rod_ends(self.mechanism, poses)).reshape(-1, 2, 3)
 
     def _arrow_ends(self, poses: dict[str, Pose], outputs: dict[str, Any]) -> Points:
         """From each joint along the force of the parent on the child."""
