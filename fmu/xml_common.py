@@ -102,12 +102,8 @@ def causality(variable: FmuVariable) -> tuple[str, str, str | None]:
         "parameter": ("parameter", "fixed" if variable.fixed else "tunable", "exact"),
         "start": ("parameter", "fixed", "exact"),
         "output": ("output", "continuous", "calculated"),
-        "state": ("local", "continuous", "calculated"),
-        "derivative": ("local", "continuous", "calculated"),
-        "margin": ("local", "continuous", "calculated"),
-        "linear": ("local", "continuous", "calculated"),
         "coordinate": ("local", "discrete", "calculated"),
-    }[variable.kind]
+    }.get(variable.kind, ("local", "continuous", "calculated"))
 
 
 def described(

@@ -55,7 +55,8 @@ typedef struct cj_instance {
     cj_function step;
     int known_y, known_rates, known_sigma, known_linear; /* which of the results below are up to date */
     double y[CJ_ROOM(NY)], dv[CJ_ROOM(NV)];
-    double sigma, rank, left[CJ_ROOM(NM)], right[CJ_ROOM(NV)];
+    int rank;
+    double sigma, left[CJ_ROOM(NM)], right[CJ_ROOM(NV)];
     double linear[CJ_ROOM(NLINEAR)];
     double g[CJ_ROOM(NM)], G[CJ_ROOM(NM * NV)], copy[CJ_ROOM(NM * NV)], U[CJ_ROOM(NM * NM)];
     cj_motion next;
@@ -110,7 +111,6 @@ double cj_room(cj_instance*);
 void cj_sigma(cj_instance*);
 cj_status cj_linearize(cj_instance*);
 
-double cj_singular(const double* G, int m, int n, int rank, double* R, double* U, double* a, double* b);
-int cj_longer(const double* R, int m, int n, double part);
+double cj_singular(const double* G, int m, int n, int rank, double part, int* found, double* R, double* U, double* a, double* b);
 
 #endif

@@ -11,9 +11,10 @@ static double dot(const double* a, const double* b, int n)
     return sum;
 }
 
-/* The rank-th singular value of G (m x n) with its vectors a (m) and b (n), by one-sided Jacobi
- * rotations of the rows. R (n x m, rows of G as columns) and U (m x m) are work space. */
-double cj_singular(const double* G, int m, int n, int rank, double* R, double* U, double* a, double* b)
+/* The rank-th singular value of G (m x n) with its vectors a (m) and b (n), by one-sided Jacobi rotations of
+ * the rows; `found` is how many are more than a part of the largest. R (n x m, rows of G as columns) and
+ * U (m x m) are work space. */
+double cj_singular(const double* G, int m, int n, int rank, double part, int* found, double* R, double* U, double* a, double* b)
 {
     for (int i = 0; i < m; ++i)
         for (int j = 0; j < n; ++j) R[i * n + j] = G[j * m + i];
@@ -44,29 +45,18 @@ double cj_singular(const double* G, int m, int n, int rank, double* R, double* U
         }
         if (!rotated) break;
     }
-    /* the row that has exactly rank-1 rows longer than itself (ties by index) */
-    for (int i = 0; i < m; ++i) {
-        const double size = dot(R + i * n, R + i * n, n);
+    double longest = 0;
+    *found = 0;
+    for (int i = 0; i < m; ++i) longest = fmax(longest, a[i] = dot(R + i * n, R + i * n, n));
+    for (int i = 0; i < m; ++i) *found += a[i] > part * part * longest;
+    for (int i = 0; i < m; ++i) { /* the row that has exactly rank-1 rows longer than itself (ties by index) */
         int longer = 0;
-        for (int k = 0; k < m; ++k) {
-            const double other = dot(R + k * n, R + k * n, n);
-            longer += other > size || (other == size && k < i);
-        }
+        for (int k = 0; k < m; ++k) longer += a[k] > a[i] || (a[k] == a[i] && k < i);
         if (longer != rank - 1) continue;
-        const double sigma = sqrt(size);
+        const double sigma = sqrt(a[i]);
         for (int j = 0; j < m; ++j) a[j] = U[i * m + j];
         for (int j = 0; j < n; ++j) b[j] = sigma > 0 ? R[i * n + j] / sigma : 0;
         return sigma;
     }
     return NAN; /* only if G holds NaN */
-}
-
-/* How many of the m rows of length n are longer than a part of the longest: after cj_singular the rank of G. */
-int cj_longer(const double* R, int m, int n, double part)
-{
-    double longest = 0;
-    for (int i = 0; i < m; ++i) longest = fmax(longest, dot(R + i * n, R + i * n, n));
-    int count = 0;
-    for (int i = 0; i < m; ++i) count += dot(R + i * n, R + i * n, n) > part * part * longest;
-    return count;
 }
