@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from ...engine import Engine
-from ...manifold.newton import descend
 
 NAMES = ("projection", "baumgarte", "energy", "none")
 ALPHA = BETA = 10.0  # 1/s, as in the thesis
+TOLERANCE = 1e-12
+MOST_ITERATIONS = 10
 
 
 def target(name: str, g: np.ndarray, G: np.ndarray, v: np.ndarray, gamma: np.ndarray) -> np.ndarray:
@@ -36,12 +37,17 @@ def project(engine: Engine, p: np.ndarray, q: np.ndarray, v: np.ndarray) -> tupl
 def project_energy(
     invariants: Callable[..., Any], retract: Callable[..., Any], q: np.ndarray, v: np.ndarray, energy: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Least-norm Newton steps onto g = 0, G v = 0 and the given energy, together."""
+    """Least-norm Newton steps onto g = 0, G v = 0 and the given energy, together.
+
+    Not the manifold's own: near a singularity the energy needs directions that its rank calls lost.
+    """
     n = len(v)
-
-    def slope(at: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        h, H = invariants(*at)
-        return np.append(h[:-1], h[-1] - energy), H
-
-    q, v = descend(slope, (q, v), lambda at, d: (retract(at[0], d[:n]), at[1] + d[n:])).x
+    for _ in range(MOST_ITERATIONS):
+        h, H = invariants(q, v)
+        miss = h.copy()
+        miss[-1] -= energy
+        if np.abs(miss[:-1]).max(initial=0.0) < TOLERANCE and abs(miss[-1]) < 1e-10 * max(1.0, abs(energy)):
+            break
+        delta = -np.linalg.lstsq(H, miss, rcond=1e-10)[0]
+        q, v = retract(q, delta[:n]), v + delta[n:]
     return q, v
