@@ -173,7 +173,7 @@ def _pseudo(rows: list[dict[str, Any]]) -> str:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    header = ["experiment", "region", "formula", "converged", "ours", "±", "iterations", "ours", "±", "same"]
+    header = ["experiment", "region", "formula", "paper", "ours", "±", "paper steps", "ours", "±", "same"]
     lines = []
     for row in rows:
         words = [row["experiment"], row["region"], row["formula"]]
