@@ -65,7 +65,7 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "NU": len(plan.mechanism.inputs()),
         "NP": plan.simulation.p.size,
         "NM": tree.row_count,
-        "RANK": plan.rank,
+        "NR": plan.rank,
         "NF": plan.freedoms,
         "NY": len(plan.traced_rows),
         "NZ": len(plan.of("margin")),
@@ -121,8 +121,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
     parts = [
         "/* What is known of this mechanism at export. */",
         f"#define CJ_STEP {plan.step!r}",
-        *(f"#define {name} {getattr(thresholds, name)!r}" for name in ("ROUGHLY", "SAME_TIME")),
-        f"#define CJ_RANK_TOLERANCE {thresholds.RANK!r}",
+        *(f"#define {name} {getattr(thresholds, name)!r}" for name in ("RANK", "ROUGHLY", "SAME_TIME")),
         "#if defined(__GNUC__)\n#define CJ_TABLE static const __attribute__((unused))",
         "#else\n#define CJ_TABLE static const\n#endif",
         *(f"int {name}(const double**, double**, long long int*, double*, int);" for name in called),

@@ -40,10 +40,27 @@ ROUGHLY = 0.02  # of that margin: events are located only so well
 FAR = 1.0  # displacement of a ball, about 53°, beyond which it is given a new reference
 JUMP = 0.05  # of the speeds: a change that accelerations don't explain
 
+SAMPLES = 4  # poses beside a given one at which the rank is looked at as well
+REACH = 0.02  # radians, or parts of the mechanism's size: how far away they are
+
 TINY = 1e-300  # divides where zero must not
+HUGE = 1e300  # stands for infinite and NaN where numbers are compared
+NO_LENGTH = 1e-24  # m²: keeps the direction of a strut whose ends meet finite
+
+# -- multipliers ---------------------------------------------------------------------------------
+SOFTNESS = 1e-11  # weight of the proximal term, of the mean diagonal of a group of rows
+SWEEPS = 4  # how often it is applied: rows of full rank are then met to round-off
+REGULAR_SOFTNESS = 1e-15  # near round-off, where poses are regular and one sweep has to do
+LEAST_SOFTNESS = 1e-30  # added to it, so that rows which all vanish at a pose divide by something
 
 # -- speeds --------------------------------------------------------------------------------------
 SLIP = 1e-8  # of the speeds: what G v may leave when wanted speeds contradict no loop
+
+# -- forces and rest -----------------------------------------------------------------------------
+LACKING = 1e-6  # of the generalized forces, and one: what inputs may leave out of a motion they can produce
+STILL = 1e-10  # rad/s² or m/s²: largest acceleration that counts as rest
+SETTLE_TRIES = 100  # steps of Newton's towards rest, loops closed at each
+GROWTH = 1e-6  # of the fastest eigenvalue, and one: growth and decay below can't be told from none
 
 # -- steps ---------------------------------------------------------------------------------------
 MOST_SUBSTEPS = 160  # tries in one step, refused ones included: what real time has to allow for
@@ -51,9 +68,11 @@ SHORTEST = 2.0**-18  # of a step: no sub-step is shorter
 ENERGY_ERROR = 1e-6  # of the kinetic energy, per sub-step
 ENERGY_ROUND_OFF = 1e-12  # of all energies: what can't be told from zero
 SPEED_LOSS = 1e-5  # length of the correction of v over the length of v, in the mass metric
+POSITION_SWEEPS = 2  # Newton steps onto the loops: the second leaves round-off
 STEP_GAP = 1e-11  # residual that a sub-step may leave, radians or parts of the mechanism's size
 MOST_SCALING = 1.1  # of the kinetic energy, where sub-steps do not settle
 
 # -- time ----------------------------------------------------------------------------------------
 SAME_TIME = 1e-9  # of a step, or of a second: times that differ by less are the same
+LOCATED = 1e-12  # of a step: times of events are found this well
 LEAST_TOLERANCE = 1e-13  # relative tolerance of solvers with a variable step: less is round-off

@@ -9,7 +9,7 @@ void cj_sigma(cj_instance* s)
     if (s->known_sigma) return;
     cj_call(s, cj_jacobian, CJ_IN(s->now.at.q, s->now.p), CJ_OUT(s->G));
     s->sigma = INFINITY; /* no loop, no singularity */
-    if (RANK) s->sigma = cj_singular(s->G, NM, NV, RANK, CJ_RANK_TOLERANCE, &s->rank, s->copy, s->U, s->left, s->right);
+    if (NR) s->sigma = cj_singular(s->G, NM, NV, NR, RANK, &s->rank, s->copy, s->U, s->left, s->right);
     s->known_sigma = 1;
 }
 

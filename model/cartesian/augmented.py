@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
-from ..equations.solve import SOFTNESS, SWEEPS
-from ..thresholds import RANK
+from ..thresholds import RANK, SOFTNESS, SWEEPS
 
 Array = np.ndarray
 

@@ -15,11 +15,9 @@ from ..describe.mechanism import Joint
 from ..joints.rigid_motion import conjugate, product, vector
 from ..joints.rows import Ends
 from ..joints.types import TYPES
+from ..thresholds import NO_LENGTH
 from .kinematics import Model, Motion, body_quaternion, carried, quaternions, unit
 from .loops import Loop
-
-# Keeps the direction of a strut whose ends meet finite; (1e-12 m)².
-TINY = 1e-24
 
 
 class Applied(NamedTuple):
@@ -132,7 +130,7 @@ def applied(model: Model, motion: Motion, loops: list[Loop], q: Any, v: Any, u: 
             _point(model, motion, b, s) for b, s in ((strut.body1, strut.point1), (strut.body2, strut.point2))
         ]
         d, rate = ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]
-        length = ca.sqrt(ca.sumsqr(d) + TINY)
+        length = ca.sqrt(ca.sumsqr(d) + NO_LENGTH)
         direction = d / length
         closing = ca.dot(direction, rate)
         thrust = strut.stiffness * (strut.length - length) - strut.damping * closing

@@ -21,9 +21,8 @@ import numpy as np
 
 from ..describe.mechanism import Mechanism
 from ..joints.rigid_motion import IDENTITY, Pose, about_z, compose, inverse, pose, snap
+from ..thresholds import PARALLEL
 from .topology import Link, Tree
-
-PARALLEL = 1e-9
 
 
 class Placement(NamedTuple):

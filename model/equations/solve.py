@@ -12,11 +12,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-# Relative weight of the proximal term, and how often it is applied.
-SOFTNESS = 1e-11
-SWEEPS = 4
-# Added to it, so that rows which all vanish at a pose divide by something.
-SMALLEST = 1e-30
+from ..thresholds import LEAST_SOFTNESS, SOFTNESS, SWEEPS
 
 Entries = dict[int, Any]
 Groups = Sequence[Sequence[int]]
@@ -143,7 +139,7 @@ def softened(S: Any, groups: Groups, softness: Any) -> Any:
     mu = ca.SX.zeros(S.shape[0], 1)
     for group in groups:
         if group:
-            mu[list(group)] = softness / len(group) * sum(S[i, i] for i in group) + SMALLEST
+            mu[list(group)] = softness / len(group) * sum(S[i, i] for i in group) + LEAST_SOFTNESS
     for k in range(S.shape[0]):
         S[k, k] += mu[k]
     return mu

@@ -34,9 +34,7 @@ from ..equations.kinematics import outward, position_rates
 from ..equations.loops import cut_loops, reactions, velocity_terms
 from ..equations.solve import Constrained, accelerations, backward, constrained, entries, factorize, forward
 from ..equations.terms import Equations, terms
-
-# Linear models are for regular poses: there a softness near round-off needs one sweep only.
-SOFTNESS = 1e-15
+from ..thresholds import REGULAR_SOFTNESS
 
 
 class Partials(NamedTuple):
@@ -117,7 +115,7 @@ def partials(eq: Equations, dv: Any, lam: Any) -> Partials:
 def tangent_point(eq: Equations, R: Any) -> Tangent:
     """Accelerations, chart and partial derivatives at a state; R is p × nv."""
     t = terms(eq)
-    system = constrained(t.M, t.G, eq.scales.groups, SOFTNESS)
+    system = constrained(t.M, t.G, eq.scales.groups, REGULAR_SOFTNESS)
     dv, lam = accelerations(system, t.right, t.gamma, 2)
     zero = ca.SX.zeros(t.G.shape[0], 1)
     pairs = [accelerations(system, row.T, zero, 1) for row in ca.vertsplit(R)]

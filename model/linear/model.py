@@ -61,7 +61,7 @@ class LinearModel:
         values, vectors = np.linalg.eig(self.A)
         result = []
         for value, vector in zip(values, vectors.T, strict=True):
-            if value.imag < -1e-12 * abs(value):
+            if value.imag < 0:
                 continue  # the conjugate partner says the same
             shape = self.tangent @ vector
             largest = shape[np.argmax(np.abs(shape))] if np.abs(shape).max(initial=0) > 0 else 1.0

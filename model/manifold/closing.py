@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..equations.scales import Scales
-from ..equations.solve import SOFTNESS, SWEEPS, backward, entries, factorize, forward, least_degree, softened
+from ..equations.solve import backward, entries, factorize, forward, least_degree, softened
 from ..equations.terms import Equations, closure, once, retraction
 from ..thresholds import (
     ASSEMBLY_TRIES,
@@ -32,6 +32,8 @@ from ..thresholds import (
     OPEN,
     ROUND_OFF,
     SLIP,
+    SOFTNESS,
+    SWEEPS,
 )
 
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..thresholds import ASSEMBLY_TRIES, OPEN, RANK
+from ..thresholds import ASSEMBLY_TRIES, OPEN
 from .closing import judged
+from .rank import nearest_solution
 
 Array = np.ndarray
 Slope = Callable[[Any], tuple[Array, Array]]  # x -> g, and J = ∂g/∂δ for a small step δ from x
@@ -31,7 +32,7 @@ class Descent(NamedTuple):
 def shortest(J: Array, c: Array, damping: float) -> Array:
     """The shortest δ with J δ = c, or Jᵀ(J Jᵀ + ε)⁻¹c with a damping of the mean diagonal of J Jᵀ."""
     if not damping:
-        return np.asarray(np.linalg.lstsq(J, c, rcond=RANK)[0])
+        return nearest_solution(J, c)
     S = J @ J.T
     return np.asarray(J.T @ np.linalg.solve(S + damping * np.diag(S).mean() * np.eye(len(c)), c))
 

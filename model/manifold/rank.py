@@ -13,10 +13,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from ..equations.topology import Tree
-from ..thresholds import CARRIED, RANK, TINY
-
-SAMPLES = 4
-REACH = 0.02  # radians or metres away from the pose
+from ..thresholds import CARRIED, RANK, REACH, SAMPLES, TINY
 
 
 def rank(G: np.ndarray) -> int:

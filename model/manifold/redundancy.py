@@ -12,9 +12,10 @@ import numpy as np
 from ..describe import parameters
 from ..equations.terms import Equations, once, retraction
 from ..equations.topology import start_coordinates
+from ..thresholds import REACH
 from .charts import unitless_jacobian
 from .closing import assembly
-from .rank import REACH, generic_rank, rank
+from .rank import generic_rank, rank
 
 
 @once

@@ -27,8 +27,10 @@ from ..equations.terms import Equations, at_rest, metric, once, project_position
 from ..thresholds import (
     ENERGY_ERROR,
     ENERGY_ROUND_OFF,
+    HUGE,
     MOST_SCALING,
     MOST_SUBSTEPS,
+    POSITION_SWEEPS,
     SHORTEST,
     SPEED_LOSS,
     STEP_GAP,
@@ -39,7 +41,6 @@ from .redundancy import grows_beside_manifold
 # Classical Runge-Kutta: nodes, weights. Each stage uses the slope before it.
 NODES = (0.0, 0.5, 0.5, 1.0)
 WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
-POSITION_SWEEPS = 2
 
 JUDGED = ("q", "v", "work", "u", "p", "h", "q1", "v1", "work1", "error")  # a single step and what came of it
 
@@ -103,7 +104,7 @@ def judged(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any) -> Any:
         gap / STEP_GAP,
     )
     worst = ca.fmax(ca.fmax(parts[0], parts[1]), parts[2])
-    return ca.if_else(worst <= 1e300, worst, 1e300)
+    return ca.if_else(worst <= HUGE, worst, HUGE)
 
 
 def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:

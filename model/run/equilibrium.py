@@ -10,14 +10,12 @@ import numpy as np
 from ..errors import SimulationError
 from ..linear.linearize import linear_kernel, linearize
 from ..linear.model import LinearModel
+from ..manifold.rank import nearest_solution
 from ..state import LiveState
+from ..thresholds import GROWTH, LONGEST, SETTLE_TRIES, STILL
 from . import inverse
 from .assembly import assembled
 from .independent import chart
-
-TOLERANCE = 1e-10  # rad/s² or m/s²
-MOST_ITERATIONS = 100
-LONGEST_STEP = 0.3  # radians or metres
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Equilibrium:
     def verdict(self) -> str:
         """stable: everything decays; marginal: nothing grows; unstable: something does."""
         growth = self.eigenvalues.real.max(initial=-np.inf)
-        scale = 1e-6 * (1 + np.abs(self.eigenvalues).max(initial=0))
+        scale = GROWTH * (1 + np.abs(self.eigenvalues).max(initial=0))
         return "unstable" if growth > scale else "stable" if growth < -scale else "marginal"
 
 
@@ -55,9 +53,9 @@ def settle(simulation: LiveState) -> Equilibrium:
     before = simulation.state
     try:
         simulation.put(replace(simulation.state, v=np.zeros(simulation.tree.nv)))
-        for iteration in range(MOST_ITERATIONS):
+        for iteration in range(SETTLE_TRIES):
             dv, _ = simulation.accelerations()
-            if np.abs(dv).max(initial=0.0) < TOLERANCE:
+            if np.abs(dv).max(initial=0.0) < STILL:
                 return _report(simulation, iteration)
             _newton_step(simulation, dv)
     except SimulationError:
@@ -75,12 +73,12 @@ def _newton_step(simulation: LiveState, dv: np.ndarray) -> None:
     R = chart(engine, state, None)
     n = len(R)
     A, _ = linear_kernel(engine, R)(state.q, state.v, state.u, state.p)
-    dy = -np.linalg.lstsq(A[n:, :n], R @ dv, rcond=1e-12)[0]
+    dy = -nearest_solution(A[n:, :n], R @ dv)
     _, G = engine.closure(state.q, state.p)
     # δθ = K δy: the displacement with R δθ = δy that keeps G δθ = 0
-    delta = np.linalg.lstsq(np.vstack([R, G]), np.concatenate([dy, np.zeros(len(G))]), rcond=1e-12)[0]
+    delta = nearest_solution(np.vstack([R, G]), np.concatenate([dy, np.zeros(len(G))]))
     length = np.abs(delta).max(initial=0.0)
-    delta *= min(1.0, LONGEST_STEP / length) if length else 1.0
+    delta *= min(1.0, LONGEST / length) if length else 1.0
     q, _, _ = assembled(engine, engine.retract(state.q, delta), state.p)
     simulation.put(replace(state, q=q))
 

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 
 from ..errors import SimulationError
 from ..state import LiveState
+from ..thresholds import LOCATED
 
 
 @dataclass(frozen=True)
@@ -87,4 +88,4 @@ class Watch:
                 go(t)
             return known[t] if t in known else float(function(self.simulation))
 
-        return float(brentq(at, begin, end, xtol=1e-14 + 1e-12 * (end - begin), rtol=1e-14))
+        return float(brentq(at, begin, end, xtol=LOCATED * (end - begin)))

@@ -24,7 +24,6 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.solve import SOFTNESS, SWEEPS
 from ..equations.terms import (
     Equations,
     motion_under_forces,
@@ -36,7 +35,7 @@ from ..equations.terms import (
 )
 from ..linear.exact import bracket, partials, tangent_map
 from ..manifold.lift import displacement_rates
-from ..manifold.step import POSITION_SWEEPS
+from ..thresholds import POSITION_SWEEPS, SOFTNESS, SWEEPS
 
 GAMMA = 0.5
 # Stage i is evaluated at x + Σ A[i][j] U_j; its right side adds Σ C[i][j]/h U_j; x' = x + Σ B[i] U_i.

@@ -11,6 +11,7 @@ from ..engine import Engine
 from ..errors import SimulationError
 from ..manifold.rank import motions, nearest_solution, rank
 from ..state import State
+from ..thresholds import LACKING
 
 
 def inputs_for(
@@ -30,7 +31,7 @@ def inputs_for(
     need = K.T @ (M @ dv - right)
     u = nearest_solution(K.T @ B, need)
     lacking = np.abs(K.T @ B @ u - need).max(initial=0.0)
-    if lacking > 1e-6 * (1.0 + np.abs(need).max(initial=0.0)):
+    if lacking > LACKING * (1.0 + np.abs(need).max(initial=0.0)):
         raise SimulationError(
             f"the inputs of '{name}' can't produce that motion: "
             f"a generalized force of {lacking:.3g} is missing"
