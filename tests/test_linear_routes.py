@@ -19,7 +19,7 @@ from cutjoint.model.equations.kinematics import outward, position_rates
 from cutjoint.model.equations.loops import cut_loops, jacobian
 from cutjoint.model.equations.terms import closure, dynamics, equations, project_position, retraction
 from cutjoint.model.equations.topology import start_coordinates
-from cutjoint.model.linear.derivatives_closed import basis, loop_rows, partial_jacobian, recursive_linear
+from cutjoint.model.linear.derivatives_closed import basis, loop_rows, recursive_linear, weighted_slope
 from cutjoint.model.linear.exact import linear, tangent_map
 from cutjoint.model.manifold.rank import rank
 from cutjoint.model.papers import spencer_linear
@@ -196,8 +196,14 @@ def check_loops(seed, case):
 
     b = basis(eq.model, motion.f, R, eq.v, dv)
     rows = loop_rows(eq.model, motion.f, eq.v)
+    by_row = [weighted_slope(rows, ca.SX.eye(G.shape[0])[:, n], case.tree.nv) for n in range(G.shape[0])]
     along = ca.jacobian(ca.vec(G), eq.q) @ tangent_map(eq)
-    ours = [b.chart.G, b.dG, b.ddG, *(partial_jacobian(rows, j, case.tree.nv) for j in range(case.tree.nv))]
+    ours = [
+        b.chart.G,
+        b.dG,
+        b.ddG,
+        *(ca.horzcat(*slopes).T for slopes in zip(*map(ca.horzsplit, by_row), strict=True)),
+    ]
     theirs = [G, dot(G), dot(dot(G)), *(ca.reshape(along[:, j], *G.shape) for j in range(case.tree.nv))]
     pairs = list(zip(ours, theirs, strict=True))
     if len(case.R) + G.shape[0] == case.tree.nv:  # off the manifold redundant rows leave no K

@@ -12,16 +12,18 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 import pytest
+from articulated_body import articulated_body
 from cutjoint.model import Body, Joint, Mechanism, Simulation
 from cutjoint.model.compile import kernel as compiler
-from cutjoint.model.equations.dynamics import articulated_body, mass_matrix, newton_euler
-from cutjoint.model.equations.kinematics import body_jacobian, outward, position_rates
+from cutjoint.model.equations.dynamics import mass_matrix, newton_euler
+from cutjoint.model.equations.kinematics import outward, position_rates
 from cutjoint.model.equations.loops import cut_loops, residual
 from cutjoint.model.equations.outputs import energies
 from cutjoint.model.equations.spatial import symmetric
 from cutjoint.model.equations.terms import dynamics, equations, terms
 from cutjoint.model.equations.topology import start_coordinates
 from cutjoint.model.joints.types import TYPES
+from cutjoint.model.linear.derivatives import path_jacobians
 from random_mechanisms import (
     CUTTABLE,
     Maker,
@@ -73,6 +75,11 @@ class Case:
     def inverse_dynamics(self, v, dv):
         return newton_euler(self.model, self.q, v, dv)
 
+    def jacobian(self, body):
+        """Body-fixed Jacobian of a body's own frame over the world."""
+        path, local = self.tree.path(self.tree.holder[body.name]), self.model.in_link[body.name]
+        return path_jacobians(self.model, self.motion.f, path, local, self.zero).J
+
     def agree(self, one, other, tolerance=1e-9):
         equal(self.value(one), self.value(other), tolerance)
 
@@ -118,7 +125,7 @@ def test_mass_matrix_is_the_sum_over_bodies(tree):
         for k, rotor in enumerate(tree.mechanism.joint(name).armature):
             total[where.start + k, where.start + k] += rotor
     for body in tree.mechanism.bodies:
-        J = body_jacobian(tree.model, tree.motion.f, body.name)
+        J = tree.jacobian(body)
         turn, centre = J[:3, :], J[3:, :] - ca.skew(ca.DM(body.com)) @ J[:3, :]
         total += turn.T @ symmetric(body.inertia) @ turn + body.mass * centre.T @ centre
     tree.agree(tree.M, total)
@@ -156,7 +163,7 @@ def test_body_jacobians_give_the_bodies_twists(tree):
     for body in tree.mechanism.bodies:
         X, local = tree.motion.X[tree.tree.holder[body.name]], tree.model.in_link[body.name]
         R, p = X.R @ local.R, X.p + X.R @ local.p
-        twist = body_jacobian(tree.model, tree.motion.f, body.name) @ tree.v
+        twist = tree.jacobian(body) @ tree.v
         rate = ca.reshape(tree.along(ca.vec(R), tree.v), 3, 3)
         tree.agree(rate, R @ ca.skew(twist[:3]))
         tree.agree(tree.along(p, tree.v), R @ twist[3:])

@@ -1,4 +1,4 @@
-"""Newton-Euler, composite rigid body and articulated body recursions over a tree.
+"""Newton-Euler and composite rigid body recursions over a tree.
 
 Paper 004, A.3, with ad*_V where 4.3 and A.3 print ad*_V̇, and Ad*_{f⁻¹} where 4.3 prints
 Ad*_f. M(q) v̇ = τ + F(q, v), and τ_NE(q, v, v̇) = M v̇ − F.
@@ -11,9 +11,8 @@ from typing import Any
 
 import casadi as ca
 
-from ..joints.rigid_motion import vector
 from .kinematics import Model, Motion, outward
-from .spatial import Inertia, ad, ad_dual, add, shift, times, to_child, to_parent
+from .spatial import ad_dual, add, shift, times, to_parent
 
 Wrenches = Mapping[int, Any]  # link -> wrench on it from outside, in its frame
 
@@ -94,53 +93,3 @@ def _fill(M: Any, rows: slice, cols: slice, S: Any, F: list[Any]) -> None:
     for a in range(S.shape[1]):
         for b, column in enumerate(F):
             M[rows.start + a, cols.start + b] = M[cols.start + b, rows.start + a] = ca.dot(S[:, a], column)
-
-
-def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches | None = None) -> Any:
-    """Articulated body algorithm: v̇ of the open tree under generalized forces τ, nv.
-
-    Linear in the number of links; here the second, independent road to M⁻¹(τ + F).
-    """
-    tree, outside = model.tree, outside or {}
-    motion = outward(model, q, v)
-    rotor = armature(model)
-    bare = model.inertias
-    I = [_matrix(b) for b in bare]  # noqa: E741
-    S = model.subspaces
-    a, b = [], []
-    for i, link in enumerate(tree.links):
-        a.append(-ad(ca.densify(S[i] @ v[link.v, :]), motion.V[i]))
-        body = bare[i]
-        momentum = ca.SX.zeros(6, 1) if body is None else times(body, motion.V[i])
-        force = -ad_dual(motion.V[i], momentum)
-        b.append(force - outside[i] if i in outside else force)
-    D, U, u = {}, {}, {}
-    for i in reversed(range(len(tree.links))):
-        link = tree.links[i]
-        Ia, z = I[i], I[i] @ a[i] + b[i]
-        if link.move:
-            U[i] = I[i] @ S[i]
-            D[i] = S[i].T @ U[i] + ca.diag(rotor[link.v])
-            u[i] = tau[link.v] - S[i].T @ z
-            Ia = I[i] - U[i] @ ca.solve(D[i], U[i].T)
-            z = z + U[i] @ ca.solve(D[i], u[i])
-        if link.parent >= 0:
-            X = ca.horzcat(*(to_child(motion.f[i], ca.SX.eye(6)[:, k]) for k in range(6)))
-            I[link.parent] = I[link.parent] + X.T @ Ia @ X
-            b[link.parent] = b[link.parent] + X.T @ z
-    dv = ca.SX.zeros(tree.nv, 1)
-    world = ca.vertcat(ca.SX.zeros(3, 1), -vector(model.mechanism.gravity))
-    A: list[Any] = []
-    for i, link in enumerate(tree.links):
-        Ai = to_child(motion.f[i], A[link.parent] if link.parent >= 0 else world)
-        if link.move:
-            dv[link.v] = ca.solve(D[i], u[i] - U[i].T @ Ai)
-            Ai = Ai + ca.densify(S[i] @ dv[link.v])
-        A.append(Ai + a[i])
-    return dv
-
-
-def _matrix(inertia: Inertia | None) -> Any:
-    if inertia is None:
-        return ca.SX.zeros(6, 6)
-    return ca.horzcat(*(times(inertia, ca.SX.eye(6)[:, k]) for k in range(6)))

@@ -183,22 +183,6 @@ def columns(model: Model, X: Sequence[Pose], path: Sequence[int]) -> list[tuple[
     return result
 
 
-def body_jacobian(model: Model, f: Sequence[Pose], body: str) -> Any:
-    """Body-fixed Jacobian (paper 004, A.3.2): V = J(q) v of a body's own frame, 6 × nv.
-
-    J_i = Ad_{f⁻¹} J_P + [0 … S_i … 0].
-    """
-    J = ca.SX(6, model.tree.nv)
-    if body == GROUND:
-        return J
-    path = model.tree.path(model.tree.holder[body])
-    for i in path:
-        J = ca.horzcat(*(to_child(f[i], J[:, k]) for k in range(model.tree.nv)))
-        J[:, model.tree.links[i].v] = model.subspaces[i]
-    frame = model.in_link[body]
-    return ca.horzcat(*(to_child(frame, J[:, k]) for k in range(model.tree.nv)))
-
-
 def position_rates(model: Model, q: Any, v: Any) -> Any:
     """q̇ = N(q) v."""
     return _gathered(model, "q", lambda move, at: move.rates(q[at.q], v[at.v], at.reverse))

@@ -16,7 +16,7 @@ import casadi as ca
 
 from ..describe import parameters
 from ..describe.mechanism import Mechanism
-from .dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
+from .dynamics import joint_wrenches, mass_matrix, onto_joints
 from .forces import Applied, applied
 from .kinematics import Model, Motion, normalized, outward, position_rates
 from .loops import Loop, cut_loops, jacobian, residual, velocity_terms
@@ -174,17 +174,6 @@ def mass_pivots(eq: Equations) -> ca.Function:
     factor = factorize(mass_at_rest(eq), list(range(eq.tree.nv))[::-1])
     pivots = ca.vertcat(*(1 / x for x in factor.inverse), ca.SX(0, 1))
     return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
-
-
-@once
-def needed_forces(eq: Equations) -> ca.Function:
-    """(q, v, v̇, u, p) → τ_NE − τ: generalized forces missing for a wanted v̇ (inverse dynamics)."""
-    dv = ca.SX.sym("dv", eq.tree.nv)
-    motion = outward(eq.model, eq.q, eq.v)
-    act = applied(eq.model, motion, cut_loops(eq.model, motion), eq.q, eq.v, eq.u)
-    missing = newton_euler(eq.model, eq.q, eq.v, dv, act.wrenches) - act.tau
-    names = ["q", "v", "dv", "u", "p"], ["missing"]
-    return ca.Function("needed_forces", [eq.q, eq.v, dv, eq.u, eq.p], [missing], *names)
 
 
 @once

@@ -170,20 +170,6 @@ def _along(y: Any, x: Any, rate: Any) -> Any:
     return ca.reshape(ca.jtimes(ca.vec(y), x, rate), *y.shape)
 
 
-def partial_jacobian(rows: list[Rows], j: int, nv: int) -> Any:
-    """∂_jG, all rows."""
-    parts = []
-    for r in rows:
-        part = ca.SX(r.a.shape[0], nv)
-        if j in r.partial_J:
-            part = r.a @ r.partial_J[j]
-            for n in range(r.a.shape[0]):
-                unit = ca.SX.eye(r.a.shape[0])[:, n]
-                part[n, :] += (r.slope(*r.poses, unit) @ r.J[:, j]).T @ r.J
-        parts.append(part)
-    return ca.vertcat(*parts, ca.SX(0, nv))
-
-
 def weighted_slope(rows: list[Rows], w: Any, nv: int) -> Any:
     """Q with Q[k, j] = wᵀ ∂_jG e_k, nv × nv: all ∂G/∂q_j at once where only their weighted sum is asked."""
     Q, at = ca.SX(nv, nv), 0

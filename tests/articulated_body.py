@@ -1,0 +1,64 @@
+"""The articulated body recursion of paper 004, A.3: a road to accelerations that the engine does not take.
+
+The engine factorizes the mass matrix, which closed loops need anyhow; the properties compare the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+from cutjoint.model.equations.dynamics import Wrenches, armature
+from cutjoint.model.equations.kinematics import Model, outward
+from cutjoint.model.equations.spatial import Inertia, ad, ad_dual, times, to_child
+from cutjoint.model.joints.rigid_motion import vector
+
+
+def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches | None = None) -> Any:
+    """Articulated body algorithm: v̇ of the open tree under generalized forces τ, nv.
+
+    Linear in the number of links; M⁻¹(τ + F) without M.
+    """
+    tree, outside = model.tree, outside or {}
+    motion = outward(model, q, v)
+    rotor = armature(model)
+    bare = model.inertias
+    I = [_matrix(b) for b in bare]  # noqa: E741
+    S = model.subspaces
+    a, b = [], []
+    for i, link in enumerate(tree.links):
+        a.append(-ad(ca.densify(S[i] @ v[link.v, :]), motion.V[i]))
+        body = bare[i]
+        momentum = ca.SX.zeros(6, 1) if body is None else times(body, motion.V[i])
+        force = -ad_dual(motion.V[i], momentum)
+        b.append(force - outside[i] if i in outside else force)
+    D, U, u = {}, {}, {}
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        Ia, z = I[i], I[i] @ a[i] + b[i]
+        if link.move:
+            U[i] = I[i] @ S[i]
+            D[i] = S[i].T @ U[i] + ca.diag(rotor[link.v])
+            u[i] = tau[link.v] - S[i].T @ z
+            Ia = I[i] - U[i] @ ca.solve(D[i], U[i].T)
+            z = z + U[i] @ ca.solve(D[i], u[i])
+        if link.parent >= 0:
+            X = ca.horzcat(*(to_child(motion.f[i], ca.SX.eye(6)[:, k]) for k in range(6)))
+            I[link.parent] = I[link.parent] + X.T @ Ia @ X
+            b[link.parent] = b[link.parent] + X.T @ z
+    dv = ca.SX.zeros(tree.nv, 1)
+    world = ca.vertcat(ca.SX.zeros(3, 1), -vector(model.mechanism.gravity))
+    A: list[Any] = []
+    for i, link in enumerate(tree.links):
+        Ai = to_child(motion.f[i], A[link.parent] if link.parent >= 0 else world)
+        if link.move:
+            dv[link.v] = ca.solve(D[i], u[i] - U[i].T @ Ai)
+            Ai = Ai + ca.densify(S[i] @ dv[link.v])
+        A.append(Ai + a[i])
+    return dv
+
+
+def _matrix(inertia: Inertia | None) -> Any:
+    if inertia is None:
+        return ca.SX.zeros(6, 6)
+    return ca.horzcat(*(times(inertia, ca.SX.eye(6)[:, k]) for k in range(6)))
