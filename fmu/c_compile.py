@@ -14,9 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..model.compile.kernel import cache_folder, digest, find_compiler
+from ..model.compile.kernel import cache_folder, digest, find_compiler, kept, used
 from ..model.errors import CutjointError
-from ..model.files import write_atomically
 
 TIMEOUT = 900  # seconds for one file
 
@@ -123,12 +122,13 @@ def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: s
         return made
     text = sources[unit] + (sources["step.c"] if unit == "step_fast.c" else "")
     version = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    kept = cache_folder() / f"{digest(text, version.stdout, *command, *flags)}.o"
-    if not kept.exists():
+    entry = cache_folder() / f"{digest(text, version.stdout, *command, *flags)}.o"
+    if used(entry):
+        shutil.copyfile(entry, Path(folder, made))
+    else:
         _run(build, folder)
-        with write_atomically(kept) as temporary:
+        with kept(entry) as temporary:
             shutil.copyfile(Path(folder, made), temporary)
-    shutil.copyfile(kept, Path(folder, made))
     return made
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from cutjoint.model import AssemblyError, CutjointError, Engine, Simulation, SimulationError, State, load
 from cutjoint.model.compile import cache
+from cutjoint.model.compile import kernel as compiling
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.papers.methods import MethodSimulation
 from cutjoint.model.run.events import Event
@@ -119,11 +120,11 @@ def test_another_process_finds_the_compiled_code_and_gets_the_same_bits(
     s.step(1e-3)
     if not s.compiled:
         pytest.skip("no C compiler here")
-    built = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.so")}
+    built = {path: path.stat().st_ino for path in tmp_path.rglob("*.so")}  # a new file would have another
     assert built
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         compiled, there = pool.apply(_elsewhere, (s,))
-    assert compiled and {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.so")} == built
+    assert compiled and {p: p.stat().st_ino for p in tmp_path.rglob("*.so")} == built
     assert moved(s) == there
 
 
@@ -157,6 +158,33 @@ def test_what_was_here_before_is_not_traced_again(own_cache: Path, monkeypatch: 
     for entry in own_cache.glob("*.kernel"):
         entry.write_bytes(b"damaged")
     assert ran()[0] == first[0]
+
+
+def test_the_cache_forgets_what_was_used_longest_ago(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran("fivebar")
+    old = set(own_cache.iterdir())
+    ran("delta")
+    everything = set(own_cache.iterdir())
+    for path in everything:
+        os.utime(path, (1, 1))
+    ran("delta")
+    monkeypatch.setattr(compiling, "MOST_KEPT", len(everything))
+    new = ran("slider_crank")
+    left = set(own_cache.iterdir())
+    assert len(left) == len(everything)
+    assert everything - old <= left and not old <= left
+    assert new[0] == ran("slider_crank")[0]
+
+
+def test_a_library_that_was_forgotten_is_built_again(own_cache: Path) -> None:
+    first = ran("fivebar")
+    libraries = list(own_cache.glob("*.so"))
+    for path in libraries:
+        path.unlink()
+    assert ran("fivebar")[0] == first[0]
+    assert sorted(own_cache.glob("*.so")) == sorted(libraries)
 
 
 def test_what_is_not_ours_is_not_remembered(own_cache: Path) -> None:

@@ -19,9 +19,8 @@ from typing import Any
 import casadi as ca
 
 from ..errors import CutjointError
-from ..files import write_atomically
 from . import kernel as compiling
-from .kernel import Kernel, cache_folder, digest, kernel, made_by
+from .kernel import Kernel, cache_folder, digest, kept, kernel, made_by, used
 
 PACKAGE = __name__.rsplit(".", 2)[0]
 LIBRARY = re.compile(r"(\w+) ([0-9a-f]{32}\.so)")
@@ -69,10 +68,13 @@ def sources() -> str:
 def _found(entry: Path, native: bool) -> Kernel | None:
     """What an entry leads to; None if it is missing or damaged."""
     with contextlib.suppress(OSError, RuntimeError, UnicodeDecodeError):
+        if not used(entry):
+            return None
         if not native:
             return Kernel(ca.Function.load(str(entry)))
         if found := LIBRARY.fullmatch(entry.read_text(encoding="utf-8")):
             library = entry.with_name(found[2])
+            used(library)
             return Kernel(ca.external(found[1], str(library)), library)
     return None
 
@@ -81,7 +83,7 @@ def _keep(made: Kernel, entry: Path, native: bool) -> None:
     """An entry for a kernel; if it can't be written, the next start traces again."""
     if native and made.library is None:
         return  # the compiler failed
-    with contextlib.suppress(CutjointError), write_atomically(entry) as temporary:
+    with contextlib.suppress(CutjointError), kept(entry) as temporary:
         if made.library:
             temporary.write_text(f"{made.function.name()} {made.library.name}", encoding="utf-8")
         else:

@@ -16,7 +16,8 @@ import stat
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from .c_pieces import FORM, split
 FLAGS: tuple[str, ...] = ("-O1", "-fexpensive-optimizations", "-march=native", "-fno-math-errno")
 FLAGS += ("-fno-semantic-interposition", "-fno-plt", "-fPIC", "-shared")
 TIMEOUT = 600  # seconds for one compilation
+MOST_KEPT = 2000  # files in the cache: the kernels of some hundred mechanisms
 
 
 class Kernel:
@@ -148,7 +150,7 @@ def build(function: ca.Function, compiler: str) -> Path:
         generator.add(function)
         code = generator.dump()
         target = cache_folder() / f"{digest(code, FORM, made_by(shutil.which(compiler) or compiler))}.so"
-        if target.exists():
+        if used(target):
             return target
         source.write_text(split(code))
         made = Path(folder) / "kernel.so"
@@ -161,9 +163,8 @@ def build(function: ca.Function, compiler: str) -> Path:
         )
         if run.returncode != 0:
             raise RuntimeError(run.stderr.strip() or f"exit code {run.returncode}")
-        with write_atomically(target) as temporary:  # no half-written library is ever loaded
+        with kept(target) as temporary:
             shutil.copyfile(made, temporary)
-            temporary.chmod(0o600)
         return target
 
 
@@ -179,6 +180,33 @@ def cache_folder() -> Path:
             f"others can write to the cache folder {folder}; run 'chmod 700 {folder}' or set CUTJOINT_CACHE"
         )
     return folder
+
+
+@contextmanager
+def kept(target: Path) -> Iterator[Path]:
+    """A path to write to; it becomes a file of the cache, where no half-written one is ever found.
+
+    Then the files that were used longest ago are forgotten, if there are too many. Whoever reads one
+    just then has it open, or finds it missing and makes it anew.
+    """
+    with write_atomically(target) as temporary:
+        yield temporary
+        temporary.chmod(0o600)
+    ages = list[tuple[float, Path]]()
+    for path in target.parent.iterdir():
+        with contextlib.suppress(OSError):  # another process forgets as well
+            ages.append((path.stat().st_mtime, path))
+    for _, path in sorted(ages)[:-MOST_KEPT]:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def used(target: Path) -> bool:
+    """Whether a file is in the cache; it is then the last to be forgotten."""
+    with contextlib.suppress(OSError):
+        os.utime(target)
+        return True
+    return False
 
 
 @cache
