@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..model import Simulation
-from ..model.compile.kernel import build, find_compiler
+from ..model.compile.kernel import build_library, find_compiler
 from ..model.manifold import step
 from .measure import Effort, Rows, rows, side_by_side
 from .subjects import Subject
@@ -150,7 +150,7 @@ def _looping(loops: ctypes.CDLL, slave: Any) -> Callable[[], None]:
 def _traced(loops: ctypes.CDLL, simulation: Simulation) -> Callable[[], None]:
     """The engine's own step without Python: TURN steps a call, from the start."""
     function = step.runge_kutta(simulation.equations)
-    library = ctypes.CDLL(str(build(function, str(find_compiler()))))
+    library = ctypes.CDLL(str(build_library(function, str(find_compiler()))))
     values = [simulation.q, simulation.v, [simulation.work], simulation.u, simulation.p, [STEP]]
     begin = [np.array(x, float) for x in values]
     state, following = [x.copy() for x in begin], [np.zeros(x.size) for x in begin[: function.n_out()]]

@@ -12,7 +12,7 @@ from importlib.resources import files
 import casadi as ca
 
 from ..model import thresholds
-from ..model.compile.c_pieces import split
+from ..model.compile.c_pieces import split_functions
 from ..model.equations.topology import start_coordinates
 from .functions import functions
 from .plan import Plan, wanted_speeds
@@ -48,7 +48,7 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
     generator = ca.CodeGenerator(file, {"with_header": False, "with_export": False})
     for function in group:
         generator.add(function)
-    return _PLAIN + split(_HELPERS.sub("static ", _EXTRAS.sub("", generator.dump())))
+    return _PLAIN + split_functions(_HELPERS.sub("static ", _EXTRAS.sub("", generator.dump())))
 
 
 def units_to_compile(fmi: int) -> list[str]:

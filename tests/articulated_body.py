@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 from cutjoint.model.equations.dynamics import Wrenches, armature
 from cutjoint.model.equations.kinematics import Model, outward
-from cutjoint.model.equations.spatial import Inertia, ad, ad_dual, times, to_child
+from cutjoint.model.equations.spatial import SpatialInertia, ad, ad_dual, inertia_times, to_child
 from cutjoint.model.joints.rigid_motion import vector
 
 
@@ -29,7 +29,7 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
     for i, link in enumerate(tree.links):
         a.append(-ad(ca.densify(S[i] @ v[link.v, :]), motion.V[i]))
         body = bare[i]
-        momentum = ca.SX.zeros(6, 1) if body is None else times(body, motion.V[i])
+        momentum = ca.SX.zeros(6, 1) if body is None else inertia_times(body, motion.V[i])
         force = -ad_dual(motion.V[i], momentum)
         b.append(force - outside[i] if i in outside else force)
     D, U, u = {}, {}, {}
@@ -58,7 +58,7 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
     return dv
 
 
-def _matrix(inertia: Inertia | None) -> Any:
+def _matrix(inertia: SpatialInertia | None) -> Any:
     if inertia is None:
         return ca.SX.zeros(6, 6)
-    return ca.horzcat(*(times(inertia, ca.SX.eye(6)[:, k]) for k in range(6)))
+    return ca.horzcat(*(inertia_times(inertia, ca.SX.eye(6)[:, k]) for k in range(6)))

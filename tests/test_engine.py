@@ -152,7 +152,7 @@ def test_what_was_here_before_is_not_traced_again(own_cache: Path, monkeypatch: 
         for changed in (replace(load("delta"), gravity=(0.0, 0.0, -1.62)), "fivebar"):
             with pytest.raises(AssertionError, match="is traced again"):
                 ran(changed)
-        patch.setattr(cache, "sources", lambda: "other source")
+        patch.setattr(cache, "source_digest", lambda: "other source")
         with pytest.raises(AssertionError, match="is traced again"):
             ran()
     for entry in own_cache.glob("*.kernel"):

@@ -16,7 +16,7 @@ import pytest
 import scipy.linalg
 from cutjoint.model.compile.kernel import kernel
 from cutjoint.model.equations.kinematics import outward, position_rates
-from cutjoint.model.equations.loops import cut_loops, jacobian
+from cutjoint.model.equations.loops import cut_loops, loop_jacobian
 from cutjoint.model.equations.terms import closure, dynamics, equations, project_position, retraction
 from cutjoint.model.equations.topology import start_coordinates
 from cutjoint.model.linear.derivatives_closed import basis, loop_rows, recursive_linear, weighted_slope
@@ -186,7 +186,7 @@ def check_loops(seed, case):
     v, a = random.normal(size=case.tree.nv), random.normal(size=case.tree.nv)
     dv = ca.SX.sym("dv", case.tree.nv)
     motion = outward(eq.model, eq.q, eq.v)
-    G = ca.densify(jacobian(eq.model, cut_loops(eq.model, motion), motion.X))
+    G = ca.densify(loop_jacobian(eq.model, cut_loops(eq.model, motion), motion.X))
     rate = position_rates(eq.model, eq.q, eq.v)
 
     def dot(x):

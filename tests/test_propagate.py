@@ -17,7 +17,7 @@ from cutjoint.model.describe.writer import write
 from cutjoint.model.design.dimensions import Design
 from cutjoint.model.design.propagate import NotAbsorbed, propagate, stretch
 from cutjoint.model.equations.kinematics import outward, position_rates
-from cutjoint.model.equations.loops import cut_loops, jacobian, residual, velocity_terms
+from cutjoint.model.equations.loops import cut_loops, loop_jacobian, residual, velocity_terms
 from cutjoint.model.errors import AssemblyError, CutjointError
 from cutjoint.model.joints.euler import tilde
 from cutjoint.model.joints.rows import Across, Along, AlongChild, Distance, SlideDistance, Thread, Together
@@ -200,7 +200,7 @@ def test_composite_joints_move_as_their_rows_say(seed):
     eq = design.equations
     motion = outward(eq.model, eq.q, eq.v)
     loops = cut_loops(eq.model, motion)
-    g, G = residual(eq.model, loops), jacobian(eq.model, loops, motion.X)
+    g, G = residual(eq.model, loops), loop_jacobian(eq.model, loops, motion.X)
     rate = position_rates(eq.model, eq.q, eq.v)
     first = ca.jtimes(g, eq.q, rate) - G @ eq.v
     second = ca.jtimes(ca.densify(G @ eq.v), eq.q, rate) - velocity_terms(loops)

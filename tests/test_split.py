@@ -8,7 +8,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from cutjoint.model.compile.c_pieces import split
+from cutjoint.model.compile.c_pieces import split_functions
 from cutjoint.model.compile.kernel import find_compiler, kernel
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
@@ -41,7 +41,9 @@ def test_pieces_compute_what_the_virtual_machine_computes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
-    monkeypatch.setattr("cutjoint.model.compile.kernel.split", lambda code: split(code, 40))
+    monkeypatch.setattr(
+        "cutjoint.model.compile.kernel.split_functions", lambda code: split_functions(code, 40)
+    )
     function = long_function(1500)
     whole, pieces = kernel(function, False), kernel(function, True)
     assert pieces.compiled
@@ -57,7 +59,9 @@ def test_arguments_left_out_are_zero_and_results_left_out_are_not_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
-    monkeypatch.setattr("cutjoint.model.compile.kernel.split", lambda code: split(code, 40))
+    monkeypatch.setattr(
+        "cutjoint.model.compile.kernel.split_functions", lambda code: split_functions(code, 40)
+    )
     function = long_function(500)
     x, A = np.array([0.3, -0.7, 1.1, 0.2]), np.zeros((3, 4), order="F")
     buffer, evaluate = kernel(function, True).function.buffer()
@@ -69,15 +73,15 @@ def test_arguments_left_out_are_zero_and_results_left_out_are_not_written(
 
 def test_long_functions_are_cut_and_short_ones_are_not() -> None:
     code = source(long_function(1500))
-    bodies = re.findall(r"noinline\)\) void \w+\(.*?\n\}\n", split(code, 100), re.S)
+    bodies = re.findall(r"noinline\)\) void \w+\(.*?\n\}\n", split_functions(code, 100), re.S)
     assert len(bodies) > 10
     # Loads, stores and declarations come on top of the piece's own lines.
     assert max(body.count("\n") for body in bodies) < 600
-    assert split(source(long_function(30)), 100) == source(long_function(30))
+    assert split_functions(source(long_function(30)), 100) == source(long_function(30))
 
 
 def test_code_of_another_form_is_left_alone() -> None:
     code = source(long_function(1500))
     other = code.replace("  return 0;\n", "  if (mem) return 1;\n  return 0;\n")
     assert other != code
-    assert split(other, 100) == other
+    assert split_functions(other, 100) == other

@@ -10,7 +10,7 @@ import casadi as ca
 from ..describe.mechanism import GROUND
 from ..equations.forces import cut_coordinates, cut_wrenches
 from ..equations.kinematics import quaternions
-from ..equations.loops import Loop
+from ..equations.loops import CutLoop
 from ..equations.outputs import Readings
 from ..equations.terms import Equations, Forces
 from ..joints.rigid_motion import rotation
@@ -70,7 +70,7 @@ def reactions(
     return result
 
 
-def _along_moves(eq: Equations, loop: Loop, force: Any, moment: Any) -> Any:
+def _along_moves(eq: Equations, loop: CutLoop, force: Any, moment: Any) -> Any:
     """The part of a wrench at the child's end that works on each speed: Sᵀ of it behind every move."""
     (q, _), joint = cut_coordinates(eq.model, loop, quaternions(eq.model, eq.q)), loop.joint
     R, r = loop.ends.Ri, loop.ends.ri

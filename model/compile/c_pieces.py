@@ -42,7 +42,7 @@ class Piece(NamedTuple):
     written: dict[str, int]
 
 
-def split(source: str, size: int = SIZE) -> str:
+def split_functions(source: str, size: int = SIZE) -> str:
     """The same C code with long straight-line functions cut into pieces."""
     return FUNCTION.sub(lambda found: _rewritten(found, size), source)
 

@@ -43,7 +43,7 @@ def remembered(
     except (CutjointError, OSError):
         return kernel(trace(), wanted)  # which will say what is wrong, if it needs the folder
     by = made_by(shutil.which(compiler) or compiler) if compiler else ""
-    entry = folder / f"{digest(of, name, sources(), ca.__version__, by)}.kernel"
+    entry = folder / f"{digest(of, name, source_digest(), ca.__version__, by)}.kernel"
     found = _found(entry, compiler is not None)
     if found is None:
         found = kernel(trace(), wanted)
@@ -58,7 +58,7 @@ def ours(*made: Any) -> bool:
 
 
 @cache
-def sources() -> str:
+def source_digest() -> str:
     """A hash of all our source: code traced by an older one is not found."""
     root = Path(__file__).resolve().parents[1]
     files = sorted(root.rglob("*.py"))

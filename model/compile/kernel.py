@@ -27,7 +27,7 @@ import numpy as np
 
 from ..errors import CutjointError
 from ..files import write_atomically
-from .c_pieces import FORM, split
+from .c_pieces import FORM, split_functions
 
 # More than -O1 gains nothing in straight-line code and takes twice as long; what it needs from
 # further up are the fused multiply-adds, which gcc has under "expensive optimizations". Calls
@@ -119,7 +119,7 @@ def kernel(function: ca.Function, compile: bool | None = None) -> Kernel:
             raise CutjointError("no C compiler found; install gcc or clang, set CC, or pass compile=False")
         return Kernel(function)
     try:
-        library = build(function, compiler)
+        library = build_library(function, compiler)
         return Kernel(ca.external(function.name(), str(library)), library)
     except (OSError, subprocess.SubprocessError, RuntimeError) as problem:
         if compile:
@@ -142,7 +142,7 @@ def find_compiler() -> str | None:
     return None
 
 
-def build(function: ca.Function, compiler: str) -> Path:
+def build_library(function: ca.Function, compiler: str) -> Path:
     """Path of the shared library of a function, compiled now or found in the cache."""
     with tempfile.TemporaryDirectory(prefix="cutjoint-") as folder:
         source = Path(folder) / "kernel.c"
@@ -152,7 +152,7 @@ def build(function: ca.Function, compiler: str) -> Path:
         target = cache_folder() / f"{digest(code, FORM, made_by(shutil.which(compiler) or compiler))}.so"
         if used(target):
             return target
-        source.write_text(split(code))
+        source.write_text(split_functions(code))
         made = Path(folder) / "kernel.so"
         run = subprocess.run(
             [compiler, *FLAGS, "-o", str(made), str(source), "-lm"],

@@ -12,7 +12,7 @@ from typing import Any
 import casadi as ca
 
 from .kinematics import Model, Motion, outward
-from .spatial import ad_dual, add, shift, times, to_parent
+from .spatial import ad_dual, add, inertia_times, shift, to_parent
 
 Wrenches = Mapping[int, Any]  # link -> wrench on it from outside, in its frame
 
@@ -35,7 +35,7 @@ def joint_wrenches(model: Model, motion: Motion, outside: Wrenches) -> list[Any]
     F: list[Any] = []
     for i, I in enumerate(model.inertias):  # noqa: E741
         V, dV = motion.V[i], motion.dV[i]
-        Fi = ca.SX.zeros(6, 1) if I is None else times(I, dV) - ad_dual(V, times(I, V))
+        Fi = ca.SX.zeros(6, 1) if I is None else inertia_times(I, dV) - ad_dual(V, inertia_times(I, V))
         F.append(Fi - outside[i] if i in outside else Fi)
     for i in reversed(range(len(F))):
         parent = model.tree.links[i].parent
@@ -71,7 +71,7 @@ def mass_matrix(model: Model, f: Any) -> Any:
             raise AssertionError("a massless link with nothing behind it")
         if link.move:
             S = model.subspaces[i]
-            F = [times(I, ca.densify(S[:, k])) for k in range(S.shape[1])]
+            F = [inertia_times(I, ca.densify(S[:, k])) for k in range(S.shape[1])]
             _fill(M, link.v, link.v, S, F)
             for k in range(link.v.start, link.v.stop):
                 M[k, k] += rotor[k]

@@ -16,8 +16,8 @@ from ..joints.rigid_motion import conjugate, product, vector
 from ..joints.rows import Ends
 from ..joints.types import TYPES
 from ..thresholds import NO_LENGTH
-from .kinematics import Model, Motion, body_quaternion, carried, quaternions, unit
-from .loops import Loop
+from .kinematics import Model, Motion, body_quaternion, carried, quaternions, unit_quaternion
+from .loops import CutLoop
 
 
 class Applied(NamedTuple):
@@ -37,7 +37,7 @@ class JointForce(NamedTuple):
     dissipated: Any
 
 
-def entry(values: Any, k: int) -> Any:
+def entry_of(values: Any, k: int) -> Any:
     """Entry k of an attribute that may be empty, a tuple of numbers, or symbols."""
     if isinstance(values, ca.SX):
         return values[k]
@@ -54,13 +54,13 @@ def joint_force(joint: Joint, q: Any, v: Any) -> JointForce:
     potential = dissipated = ca.SX(0)
     for k in range(kind.nv):
         speed = v[k]
-        loss = entry(joint.damping, k) * speed
-        level = entry(joint.friction, k)
+        loss = entry_of(joint.damping, k) * speed
+        level = entry_of(joint.friction, k)
         if not isinstance(level, float) or level != 0.0:
             loss += level * ca.tanh(speed / joint.friction_speed)
         if kind.plain:
-            stretch = q[k] - entry(joint.rest, k)
-            stiffness = entry(joint.stiffness, k)
+            stretch = q[k] - entry_of(joint.rest, k)
+            stiffness = entry_of(joint.stiffness, k)
             tau[k] -= stiffness * stretch
             potential += 0.5 * stiffness * stretch**2
             overrun = _overrun(joint, q[k])
@@ -91,7 +91,7 @@ def saturated(u: Any, limit: float) -> Any:
     return u if limit == inf else ca.fmin(ca.fmax(u, -limit), limit)
 
 
-def applied(model: Model, motion: Motion, loops: list[Loop], q: Any, v: Any, u: Any) -> Applied:
+def applied(model: Model, motion: Motion, loops: list[CutLoop], q: Any, v: Any, u: Any) -> Applied:
     """All applied forces at a state under inputs u (motors, then cylinders)."""
     mechanism, tree = model.mechanism, model.tree
     tau = ca.SX.zeros(tree.nv, 1)
@@ -155,7 +155,7 @@ def applied(model: Model, motion: Motion, loops: list[Loop], q: Any, v: Any, u: 
     return Applied(tau, wrenches, potential, dissipated, supplied, at_cuts)
 
 
-def cut_coordinates(model: Model, loop: Loop, turns: list[Any]) -> tuple[Any, Any]:
+def cut_coordinates(model: Model, loop: CutLoop, turns: list[Any]) -> tuple[Any, Any]:
     """Coordinates and speeds of a cut joint, from its two ends and the links' Euler parameters."""
     joint, e = loop.joint, loop.ends
     kind = TYPES[joint.type]
@@ -177,19 +177,19 @@ def cut_speeds(joint: Joint, e: Ends) -> Any:
     return ca.vertcat(*(rates[part.q] if part.move.plain else e.Rj.T @ w for part in kind.parts), ca.SX(0, 1))
 
 
-def relative_quaternion(model: Model, loop: Loop, turns: list[Any]) -> Any:
+def relative_quaternion(model: Model, loop: CutLoop, turns: list[Any]) -> Any:
     """Euler parameters of frame j seen from frame i."""
     joint = loop.joint
 
     def world(body: str, frame: Any) -> Any:
-        local = product(body_quaternion(model, body), unit(frame.orientation))
+        local = product(body_quaternion(model, body), unit_quaternion(frame.orientation))
         index = model.tree.holder[body]
         return local if index < 0 else product(turns[index], local)
 
     return product(conjugate(world(joint.parent, joint.on_parent)), world(joint.child, joint.on_child))
 
 
-def cut_wrenches(loop: Loop, tau: Any) -> dict[str, Any]:
+def cut_wrenches(loop: CutLoop, tau: Any) -> dict[str, Any]:
     """Forces and torques of a joint force τ at a cut joint, such that its power is τ·speeds."""
     names = ("wi", "vi", "wj", "vj")
     fresh = {n: ca.SX.sym(n, 3) for n in names}

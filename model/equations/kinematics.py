@@ -18,7 +18,7 @@ from ..describe.mechanism import GROUND, Mechanism
 from ..joints.moves import Move
 from ..joints.rigid_motion import IDENTITY, Pose, compose, conjugate, inverse, pose, product, snap, vector
 from .frames import Placement, Trim, inner_frame, outer_frame, place, trims
-from .spatial import Inertia, ad, body_inertia, shift, to_child
+from .spatial import SpatialInertia, ad, body_inertia, shift, to_child
 from .topology import Link, Tree
 
 
@@ -62,9 +62,9 @@ class Model:
         ]
 
     @cached_property
-    def inertias(self) -> list[Inertia | None]:
+    def inertias(self) -> list[SpatialInertia | None]:
         """Inertia of each link in its frame; None for the massless links within a joint."""
-        result: list[Inertia | None] = [None] * len(self.tree.links)
+        result: list[SpatialInertia | None] = [None] * len(self.tree.links)
         for body in self.mechanism.bodies:
             result[self.tree.holder[body.name]] = shift(self.in_link[body.name], body_inertia(body))
         return result
@@ -150,12 +150,12 @@ def quaternions(model: Model, q: Any) -> list[Any]:
         e = link.move.euler_parameters(q[link.q], link.reverse) if link.move else ca.SX([1, 0, 0, 0])
         if link.first:
             body, frame = inner_frame(model.mechanism, link)
-            e = product(product(body_quaternion(model, body), unit(frame.orientation)), e)
+            e = product(product(body_quaternion(model, body), unit_quaternion(frame.orientation)), e)
         result.append(product(result[link.parent], e) if link.parent >= 0 else e)
     return result
 
 
-def unit(e: Any) -> Any:
+def unit_quaternion(e: Any) -> Any:
     e = vector(e)
     return snap(e / ca.norm_2(e))
 
@@ -165,7 +165,7 @@ def body_quaternion(model: Model, body: str) -> Any:
     index = model.tree.holder[body]
     if index < 0:
         return ca.SX([1, 0, 0, 0])
-    return conjugate(unit(outer_frame(model.mechanism, model.tree.links[index]).orientation))
+    return conjugate(unit_quaternion(outer_frame(model.mechanism, model.tree.links[index]).orientation))
 
 
 def columns(model: Model, X: Sequence[Pose], path: Sequence[int]) -> list[tuple[int, Any, Any, Any]]:

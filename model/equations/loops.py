@@ -18,7 +18,7 @@ from ..joints.types import TYPES
 from .kinematics import Model, Motion, carried, columns, frame_in_link, turning
 
 
-class End:
+class LoopEnd:
     """One frame of a cut joint in world axes: pose, velocity, and acceleration at v̇ = 0."""
 
     def __init__(self, model: Model, motion: Motion, body: str, frame: Any):
@@ -28,13 +28,13 @@ class End:
         self.R = R @ local.R
 
 
-class Loop:
+class CutLoop:
     """One cut joint: its name, ends and rows."""
 
     def __init__(self, model: Model, motion: Motion, joint: Any):
         self.joint = joint
-        self.i = End(model, motion, joint.parent, joint.on_parent)
-        self.j = End(model, motion, joint.child, joint.on_child)
+        self.i = LoopEnd(model, motion, joint.parent, joint.on_parent)
+        self.j = LoopEnd(model, motion, joint.child, joint.on_child)
         self.ends = Ends(self.i.R, self.i.r, self.j.R, self.j.r, self.i.w, self.i.v, self.j.w, self.j.v)
         axes = turning(motion, model.tree.common(self.i.link, self.j.link))
         self.rows: list[Row] = [
@@ -42,17 +42,17 @@ class Loop:
         ]
 
 
-def cut_loops(model: Model, motion: Motion) -> list[Loop]:
+def cut_loops(model: Model, motion: Motion) -> list[CutLoop]:
     # `joint` objects of the tree may be numeric; take the model's own, which may hold symbols.
-    return [Loop(model, motion, model.mechanism.joint(cut.name)) for cut in model.tree.cuts]
+    return [CutLoop(model, motion, model.mechanism.joint(cut.name)) for cut in model.tree.cuts]
 
 
-def residual(model: Model, loops: list[Loop]) -> Any:
+def residual(model: Model, loops: list[CutLoop]) -> Any:
     """g(q), m."""
     return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), ca.SX(0, 1))
 
 
-def jacobian(model: Model, loops: list[Loop], X: list[Pose]) -> Any:
+def loop_jacobian(model: Model, loops: list[CutLoop], X: list[Pose]) -> Any:
     """G(q), m × nv, with structural zeros for joints off the loop."""
     tree = model.tree
     G = ca.SX(tree.row_count, tree.nv)
@@ -68,7 +68,7 @@ def jacobian(model: Model, loops: list[Loop], X: list[Pose]) -> Any:
     return ca.sparsify(G)
 
 
-def velocity_terms(loops: list[Loop]) -> Any:
+def velocity_terms(loops: list[CutLoop]) -> Any:
     """Ġv = −γ, m: what g̈ is when all v̇ are zero."""
     terms = []
     for loop in loops:
@@ -84,7 +84,7 @@ def velocity_terms(loops: list[Loop]) -> Any:
     return ca.vertcat(*terms, ca.SX(0, 1))
 
 
-def reactions(loops: list[Loop], lam: Any) -> list[dict[str, Any]]:
+def cut_reactions(loops: list[CutLoop], lam: Any) -> list[dict[str, Any]]:
     """Forces and torques of the multipliers, −λ times the rows, on both ends of every cut joint.
 
     Keys `ri`, `wi` are force and torque on the parent's end, `rj`, `wj` on the child's, world axes.

@@ -27,8 +27,8 @@ from .kinematics import (
     turning,
     user_speeds,
 )
-from .loops import Loop, reactions, residual
-from .spatial import times
+from .loops import CutLoop, cut_reactions, residual
+from .spatial import inertia_times
 from .terms import Equations, motion_under_forces, terms
 
 Readings = dict[str, Any]
@@ -65,7 +65,7 @@ def readings(eq: Equations) -> Readings:
     }
 
 
-def _joints(eq: Equations, loops: list[Loop], turns: list[Any], dv: Any) -> Readings:
+def _joints(eq: Equations, loops: list[CutLoop], turns: list[Any], dv: Any) -> Readings:
     """Coordinates, speeds and accelerations of all joints, tree and cut, as the user drew them."""
     result: Readings = {}
     found = {loop.joint.name: loop for loop in loops}
@@ -109,11 +109,11 @@ def body_readings(model: Model, motion: Motion, turns: list[Any]) -> Readings:
     return result
 
 
-def _reactions(eq: Equations, motion: Motion, loops: list[Loop], act: Any, lam: Any) -> Readings:
+def _reactions(eq: Equations, motion: Motion, loops: list[CutLoop], act: Any, lam: Any) -> Readings:
     """Reactions of all joints; those of cut joints are −λ on their rows, plus their own forces."""
     model = eq.model
     wrenches, seen = dict(act.wrenches), {}
-    for loop, part in zip(loops, reactions(loops, lam), strict=True):
+    for loop, part in zip(loops, cut_reactions(loops, lam), strict=True):
         push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
         push(wrenches, motion, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
         force, moment = part["rj"], part["wj"]
@@ -152,6 +152,6 @@ def energies(eq: Equations, motion: Motion, v: Any, springs: Any) -> tuple[Any, 
     gravity = vector(eq.mechanism.gravity)
     for inertia, X, V in zip(eq.model.inertias, motion.X, motion.V, strict=True):
         if inertia is not None:
-            kinetic += 0.5 * ca.dot(V, times(inertia, V))
+            kinetic += 0.5 * ca.dot(V, inertia_times(inertia, V))
             potential -= ca.dot(gravity, inertia.m * X.p + X.R @ inertia.h)
     return kinetic, potential

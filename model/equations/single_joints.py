@@ -17,7 +17,7 @@ from ..joints.moves import Slide, Turn
 from ..joints.types import TYPES
 from .forces import saturated
 from .kinematics import turning
-from .loops import Loop
+from .loops import CutLoop
 from .outputs import readings
 from .terms import Equations, terms
 
@@ -44,7 +44,7 @@ def chain(joint: Joint) -> tuple[SingleJoint, ...]:
     return tuple(SingleJoint(n, m, joint.name) for n, m in zip(names, kind.singles, strict=True))
 
 
-def movable(eq: Equations) -> tuple[list[Joint], list[Joint]]:
+def movable_joints(eq: Equations) -> tuple[list[Joint], list[Joint]]:
     """Joints with coordinates, and rods, in the order of the description.
 
     A free joint inside a loop says nothing and has none.
@@ -56,7 +56,7 @@ def movable(eq: Equations) -> tuple[list[Joint], list[Joint]]:
 
 def single_joints(eq: Equations) -> tuple[SingleJoint, ...]:
     """Of all joints with coordinates; rods come last."""
-    plain, rods = movable(eq)
+    plain, rods = movable_joints(eq)
     return tuple(part for joint in [*plain, *rods] for part in chain(joint))
 
 
@@ -66,7 +66,7 @@ def joint_values(eq: Equations) -> ca.Function:
     Angles that a turn, or half a turn, leaves open are the ones nearest to `near`.
     """
     found = readings(eq)
-    plain, _ = movable(eq)
+    plain, _ = movable_joints(eq)
     joints = single_joints(eq)
     near = ca.SX.sym("near", len(joints))
     position: list[Any] = []
@@ -92,7 +92,7 @@ def joint_values(eq: Equations) -> ca.Function:
     return ca.Function("joint_values", [eq.q, eq.v, eq.u, eq.p, near], [*columns, ca.densify(effort)], *names)
 
 
-def rod_angles(eq: Equations, rod: Loop, near: list[Any]) -> tuple[list[Any], list[Any]]:
+def rod_angles(eq: Equations, rod: CutLoop, near: list[Any]) -> tuple[list[Any], list[Any]]:
     """(yaw, pitch) of a rod without mass, those nearest to `near`, and their rates.
 
     It hangs on its parent at a point and aims at a point of its child. Its direction in the parent's

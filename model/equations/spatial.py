@@ -13,7 +13,7 @@ import casadi as ca
 from ..joints.rigid_motion import Pose, vector
 
 
-class Inertia(NamedTuple):
+class SpatialInertia(NamedTuple):
     """Ten numbers of a rigid body in a frame: mass, first moment m·c, inertia about the origin."""
 
     m: Any
@@ -45,7 +45,7 @@ def ad_dual(V: Any, F: Any) -> Any:
     return -ca.vertcat(ca.cross(w, F[:3]) + ca.cross(v, F[3:]), ca.cross(w, F[3:]))
 
 
-def times(inertia: Inertia, V: Any) -> Any:
+def inertia_times(inertia: SpatialInertia, V: Any) -> Any:
     """I V = (I ω + h×v, m v − h×ω)."""
     w, v = V[:3], V[3:]
     return ca.vertcat(inertia.I @ w + ca.cross(inertia.h, v), inertia.m * v - ca.cross(inertia.h, w))
@@ -69,7 +69,7 @@ def _rotated(R: Any, A: Any) -> Any:
     return B
 
 
-def shift(f: Pose, inertia: Inertia) -> Inertia:
+def shift(f: Pose, inertia: SpatialInertia) -> SpatialInertia:
     """Ad*_{f⁻¹} I Ad_{f⁻¹}: the inertia of a child frame about the parent frame.
 
     With h' = R h and p: I' = R I Rᵀ − (p̃ h̃' + h̃' p̃) − m p̃ p̃.
@@ -81,15 +81,15 @@ def shift(f: Pose, inertia: Inertia) -> Inertia:
     k = h + 0.5 * m * p
     outer = p @ k.T
     I = _rotated(f.R, inertia.I) + 2 * ca.dot(p, k) * ca.SX.eye(3) - outer - outer.T  # noqa: E741
-    return Inertia(m, moment, I)
+    return SpatialInertia(m, moment, I)
 
 
-def body_inertia(body: Any) -> Inertia:
+def body_inertia(body: Any) -> SpatialInertia:
     """The ten numbers of a described body in its own frame (inertia moved from the COM)."""
     m, c = ca.SX(body.mass), vector(body.com)
     I = symmetric(body.inertia) + m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)  # noqa: E741
-    return Inertia(m, m * c, I)
+    return SpatialInertia(m, m * c, I)
 
 
-def add(a: Inertia, b: Inertia) -> Inertia:
-    return Inertia(a.m + b.m, a.h + b.h, a.I + b.I)
+def add(a: SpatialInertia, b: SpatialInertia) -> SpatialInertia:
+    return SpatialInertia(a.m + b.m, a.h + b.h, a.I + b.I)

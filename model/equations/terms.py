@@ -19,7 +19,7 @@ from ..describe.mechanism import Mechanism
 from .dynamics import joint_wrenches, mass_matrix, onto_joints
 from .forces import Applied, applied
 from .kinematics import Model, Motion, normalized, outward, position_rates
-from .loops import Loop, cut_loops, jacobian, residual, velocity_terms
+from .loops import CutLoop, cut_loops, loop_jacobian, residual, velocity_terms
 from .scales import Scales, scales
 from .solve import Constrained, accelerations, constrained, factorize, onto_manifold
 from .topology import Tree, span
@@ -74,7 +74,7 @@ class Forces(NamedTuple):
     """All terms of M v̇ + Gᵀλ = τ − h, G v̇ = γ at a state."""
 
     motion: Motion
-    loops: list[Loop]
+    loops: list[CutLoop]
     applied: Applied
     M: Any
     G: Any
@@ -118,7 +118,7 @@ def terms(eq: Equations) -> Forces:
         loops,
         act,
         mass_matrix(eq.model, motion.f),
-        jacobian(eq.model, loops, motion.X),
+        loop_jacobian(eq.model, loops, motion.X),
         act.tau - h,
         -velocity_terms(loops),
     )
@@ -211,7 +211,7 @@ def dense(function: ca.Function) -> ca.Function:
 def at_rest(eq: Equations) -> AtRest:
     motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     loops = cut_loops(eq.model, motion)
-    G = jacobian(eq.model, loops, motion.X)
+    G = loop_jacobian(eq.model, loops, motion.X)
     return AtRest(residual(eq.model, loops), G, motion.f)
 
 

@@ -29,13 +29,13 @@ import casadi as ca
 
 from ..equations.dynamics import Wrenches, joint_wrenches
 from ..equations.kinematics import Model, Motion
-from ..equations.spatial import times
+from ..equations.spatial import inertia_times
 from ..joints.rigid_motion import IDENTITY, Pose, compose
 
 # Six-rowed matrices have a column for every speed, with structural zeros where nothing depends on it.
 
 
-class Slopes(NamedTuple):
+class StateSlopes(NamedTuple):
     """A function's derivatives along tangent displacements (nv), speeds (nv) and inputs."""
 
     q: Any
@@ -62,9 +62,9 @@ def newton_euler_slopes(
     v: Any,
     dv: Any,
     outside: Wrenches,
-    slopes: Mapping[int, Slopes],
+    slopes: Mapping[int, StateSlopes],
     inputs: int,
-) -> Slopes:
+) -> StateSlopes:
     """∂τ_NE/∂q, ∂τ_NE/∂v, ∂τ_NE/∂u of τ_NE = M v̇ − F with wrenches from outside (4.3).
 
     `motion` is the outward recursion at (q, v, v̇); `slopes` are the derivatives of the wrenches
@@ -76,7 +76,7 @@ def newton_euler_slopes(
     by_u = [ca.SX(6, inputs) for _ in F]
     for i, slope in slopes.items():
         by_q[i], by_v[i], by_u[i] = by_q[i] - slope.q, by_v[i] - slope.v, by_u[i] - slope.u
-    return Slopes(
+    return StateSlopes(
         _inward(model, motion.f, by_q, F), _inward(model, motion.f, by_v), _inward(model, motion.f, by_u)
     )
 
@@ -140,7 +140,7 @@ def _link_wrenches(model: Model, motion: Motion, V: Sequence[Any], dV: Sequence[
             continue
         I = _six(inertia)  # noqa: E741
         dual = twist_bracket(motion.V[i]).T
-        result.append(I @ dV[i] - (wrench(times(inertia, motion.V[i])) + dual @ I) @ V[i])
+        result.append(I @ dV[i] - (wrench(inertia_times(inertia, motion.V[i])) + dual @ I) @ V[i])
     return result
 
 

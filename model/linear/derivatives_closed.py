@@ -53,11 +53,11 @@ from ..equations.terms import Equations
 from ..joints.rigid_motion import Pose
 from ..joints.rows import Ends
 from ..joints.types import TYPES
-from .derivatives import Slopes, newton_euler_slopes, path_jacobians
+from .derivatives import StateSlopes, newton_euler_slopes, path_jacobians
 from .exact import _arguments, bracket
 
 
-class Rows(NamedTuple):
+class CutRows(NamedTuple):
     """The rows of one cut joint at (q, v, v̇): a and J of G = a J, with all their derivatives."""
 
     a: Any  # rows × 12
@@ -101,7 +101,7 @@ class Elimination(NamedTuple):
 class Basis(NamedTuple):
     """K, K̇, K̈ with the loop rows they come from."""
 
-    rows: list[Rows]
+    rows: list[CutRows]
     chart: Elimination
     dG: Any
     ddG: Any
@@ -110,12 +110,12 @@ class Basis(NamedTuple):
     ddK: Any
 
 
-def loop_rows(model: Model, f: list[Pose], v: Any, dv: Any = None) -> list[Rows]:
+def loop_rows(model: Model, f: list[Pose], v: Any, dv: Any = None) -> list[CutRows]:
     """The rows of all cut joints, one entry a joint."""
     return [_rows(model, f, model.mechanism.joint(cut.name), v, dv) for cut in model.tree.cuts]
 
 
-def _rows(model: Model, f: list[Pose], joint: Any, v: Any, dv: Any) -> Rows:
+def _rows(model: Model, f: list[Pose], joint: Any, v: Any, dv: Any) -> CutRows:
     tree = model.tree
     ends = [
         frame_in_link(model, *end) for end in ((joint.parent, joint.on_parent), (joint.child, joint.on_child))
@@ -144,7 +144,7 @@ def _rows(model: Model, f: list[Pose], joint: Any, v: Any, dv: Any) -> Rows:
     second = _along(first, x, rate) + _along(a, x, _displaced(x) @ dV_)
     moving = ca.Function("rows", [x, V_, dV_], [a, first, second])
     a, da, dda = (ca.sparsify(y) for y in moving(at, V, dV))
-    return Rows(a, da, dda, J, dJ, ddJ, partial, ca.Function("slope", [x, w], [slope]), (at,))
+    return CutRows(a, da, dda, J, dJ, ddJ, partial, ca.Function("slope", [x, w], [slope]), (at,))
 
 
 def _covectors(joint: Any) -> tuple[Any, Any]:
@@ -170,7 +170,7 @@ def _along(y: Any, x: Any, rate: Any) -> Any:
     return ca.reshape(ca.jtimes(ca.vec(y), x, rate), *y.shape)
 
 
-def weighted_slope(rows: list[Rows], w: Any, nv: int) -> Any:
+def weighted_slope(rows: list[CutRows], w: Any, nv: int) -> Any:
     """Q with Q[k, j] = wᵀ ∂_jG e_k, nv × nv: all ∂G/∂q_j at once where only their weighted sum is asked."""
     Q, at = ca.SX(nv, nv), 0
     for r in rows:
@@ -217,8 +217,8 @@ class Loads(NamedTuple):
 
     tau: Any
     wrenches: dict[int, Any]
-    tau_slopes: Slopes
-    wrench_slopes: dict[int, Slopes]
+    tau_slopes: StateSlopes
+    wrench_slopes: dict[int, StateSlopes]
 
 
 def loads(eq: Equations) -> Loads:
@@ -233,8 +233,8 @@ def loads(eq: Equations) -> Loads:
     forces, J = (ca.substitute(x, delta, ca.SX.zeros(nv, 1)) for x in (forces, J))
     J = ca.sparsify(J)
 
-    def slopes(rows: slice) -> Slopes:
-        return Slopes(J[rows, :nv], J[rows, nv : 2 * nv], J[rows, 2 * nv :])
+    def slopes(rows: slice) -> StateSlopes:
+        return StateSlopes(J[rows, :nv], J[rows, nv : 2 * nv], J[rows, 2 * nv :])
 
     own, where = slice(0, nv), {i: slice(nv + 6 * k, nv + 6 * k + 6) for k, i in enumerate(act.wrenches)}
     wrenches = {i: forces[rows] for i, rows in where.items()}

@@ -31,13 +31,13 @@ import casadi as ca
 from ..equations.dynamics import armature, joint_wrenches, onto_joints
 from ..equations.forces import applied, push
 from ..equations.kinematics import outward, position_rates
-from ..equations.loops import cut_loops, reactions, velocity_terms
+from ..equations.loops import cut_loops, cut_reactions, velocity_terms
 from ..equations.solve import Constrained, accelerations, backward, constrained, entries, factorize, forward
 from ..equations.terms import Equations, terms
 from ..thresholds import REGULAR_SOFTNESS
 
 
-class Partials(NamedTuple):
+class ResidualSlopes(NamedTuple):
     """Derivatives of E (nv) and c (m) at constant v̇ and λ, along tangent, speeds and inputs."""
 
     Eq: Any
@@ -58,7 +58,7 @@ class Tangent(NamedTuple):
     Z: Any
     K: Any  # δθ = K δy_q
     X: Any  # δv = (X − K R X) δy_q + K δy_v, with G X = −D_q(Gv) K
-    partials: Partials
+    partials: ResidualSlopes
 
 
 def tangent_map(eq: Equations) -> Any:
@@ -94,14 +94,14 @@ def residuals(eq: Equations) -> Residuals:
     lam = ca.SX.sym("lam", c.numel())
     act = applied(eq.model, motion, loops, eq.q + position_rates(eq.model, eq.q, delta), eq.v, eq.u)
     wrenches = dict(act.wrenches)
-    for loop, part in zip(loops, reactions(loops, lam), strict=True):
+    for loop, part in zip(loops, cut_reactions(loops, lam), strict=True):
         push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
         push(wrenches, motion, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
     E = onto_joints(eq.model, joint_wrenches(eq.model, motion, wrenches)) + armature(eq.model) * a - act.tau
     return Residuals(a, lam, delta, E, c)
 
 
-def partials(eq: Equations, dv: Any, lam: Any) -> Partials:
+def residual_slopes(eq: Equations, dv: Any, lam: Any) -> ResidualSlopes:
     """∂E and ∂c at the accelerations and multipliers given."""
     r = residuals(eq)
     nv, zero = eq.tree.nv, ca.SX(eq.tree.nv, 1)
@@ -109,7 +109,7 @@ def partials(eq: Equations, dv: Any, lam: Any) -> Partials:
     f = ca.Function("partials", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, r.delta], [J])
     J = ca.sparsify(f(eq.q, eq.v, eq.u, eq.p, dv, lam, zero))
     E, c, v, u = slice(0, nv), slice(nv, J.shape[0]), slice(nv, 2 * nv), slice(2 * nv, J.shape[1])
-    return Partials(J[E, :nv], J[E, v], J[E, u], J[c, :nv], J[c, v])
+    return ResidualSlopes(J[E, :nv], J[E, v], J[E, u], J[c, :nv], J[c, v])
 
 
 def tangent_point(eq: Equations, R: Any) -> Tangent:
@@ -122,7 +122,7 @@ def tangent_point(eq: Equations, R: Any) -> Tangent:
     W = ca.horzcat(*(w for w, _ in pairs))
     Z = ca.horzcat(*(z for _, z in pairs))
     K = _basis(W, R)
-    part = partials(eq, dv, lam)
+    part = residual_slopes(eq, dv, lam)
     half = 0.5 * (part.cv @ K - t.G @ (bracket(eq, eq.v) @ K))  # D_q(Gv) K
     X = ca.horzcat(*(_onto(system, -column) for column in ca.horzsplit(half)))
     return Tangent(dv, lam, system, t.G, W, Z, K, X, part)

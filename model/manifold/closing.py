@@ -74,7 +74,7 @@ def closing_multipliers(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0)
     return lam
 
 
-def shortest(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
+def shortest_free(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
     """x = F Jᵀ(J F Jᵀ)⁻¹ c."""
     return F @ (J.T @ closing_multipliers(eq, J, F, c, damping))
 
@@ -102,7 +102,7 @@ class Pieces(NamedTuple):
 
 
 def pieces(eq: Equations, free: Free) -> Pieces:
-    return Pieces(newton(eq, free), gap(eq), retraction(eq), _speeds(eq, free), eq.scales)
+    return Pieces(newton_step(eq, free), gap(eq), retraction(eq), _speeds(eq, free), eq.scales)
 
 
 @once
@@ -110,12 +110,12 @@ def pieces_by_joint(eq: Equations) -> Pieces:
     return pieces(eq, free_joints(eq))
 
 
-def newton(eq: Equations, free: Free) -> ca.Function:
+def newton_step(eq: Equations, free: Free) -> ca.Function:
     """(r, d, free, damping, p) → (δ, g): a step of Newton's method, and the residual before it."""
     r, d, damping = ca.SX.sym("r", eq.tree.nq), ca.SX.sym("d", eq.tree.nv), ca.SX.sym("damping")
     g, G = closure(eq)(retraction(eq)(r, d), eq.p)
     J = along_displacement(eq, ca.sparsify(G), d)
-    delta = shortest(eq, J, free.F, -ca.densify(g), damping)
+    delta = shortest_free(eq, J, free.F, -ca.densify(g), damping)
     return ca.Function("newton", [r, d, free.symbol, damping, eq.p], [ca.densify(delta), ca.densify(g)])
 
 
@@ -188,7 +188,7 @@ def assembly(eq: Equations) -> ca.Function:
 def _speeds(eq: Equations, free: Free) -> ca.Function:
     """(q, v, free, p) → v: what is free of v made to satisfy G v = 0 by the least change, the rest kept."""
     G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
-    v = eq.v + shortest(eq, G, free.F, ca.densify(-(G @ eq.v)))
+    v = eq.v + shortest_free(eq, G, free.F, ca.densify(-(G @ eq.v)))
     names = ["q", "v", "free", "p"] if free.symbol.shape[1] == 1 else ["q", "v", "F", "p"]
     return ca.Function("speeds", [eq.q, eq.v, free.symbol, eq.p], [ca.densify(v)], names, ["v_new"])
 

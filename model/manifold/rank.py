@@ -18,10 +18,10 @@ from ..thresholds import CARRIED, RANK, REACH, SAMPLES, TINY
 
 def rank(G: np.ndarray) -> int:
     """Number of singular values above the tolerance."""
-    return rank_of(np.linalg.svd(G, compute_uv=False))
+    return rank_from_values(np.linalg.svd(G, compute_uv=False))
 
 
-def rank_of(values: np.ndarray) -> int:
+def rank_from_values(values: np.ndarray) -> int:
     """The same of singular values."""
     return int((values > RANK * max(values.max(initial=0.0), TINY)).sum())
 
@@ -29,7 +29,7 @@ def rank_of(values: np.ndarray) -> int:
 def distance_and_rank(G: np.ndarray, generic: int) -> tuple[float, int]:
     """Smallest singular value that a regular pose would have, ∞ without constraints; and the rank here."""
     values = np.linalg.svd(G, compute_uv=False)
-    return float(values[generic - 1]) if generic else np.inf, rank_of(values)
+    return float(values[generic - 1]) if generic else np.inf, rank_from_values(values)
 
 
 def nearest_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -37,7 +37,7 @@ def nearest_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(A, b, rcond=RANK)[0]
 
 
-def motions(G: np.ndarray, generic: int) -> tuple[np.ndarray, float]:
+def allowed_motions(G: np.ndarray, generic: int) -> tuple[np.ndarray, float]:
     """An orthonormal basis of G v = 0, and the smallest singular value of a regular pose over the largest."""
     if not G.size:
         return np.eye(G.shape[1]), 1.0
@@ -56,7 +56,7 @@ def generic_rank(
     """
     G = jacobian(q)
     best, pose = rank(G), q
-    null = motions(G, best)[0]
+    null = allowed_motions(G, best)[0]
     random = np.random.default_rng(0)
     for _ in range(SAMPLES if G.size and null.size else 0):
         direction = null @ random.normal(size=null.shape[1])
@@ -84,7 +84,7 @@ def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
     if not G.size:
         return ()
     U, s, _ = np.linalg.svd(G)
-    null = np.abs(U[:, rank_of(s) :]).max(axis=1, initial=0.0)
+    null = np.abs(U[:, rank_from_values(s) :]).max(axis=1, initial=0.0)
     found: set[str] = set()
     for cut, rows in zip(tree.cuts, tree.rows.values(), strict=True):
         if null[rows].max(initial=0.0) > CARRIED:

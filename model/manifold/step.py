@@ -80,7 +80,7 @@ def single(eq: Equations) -> ca.Function:
     v1, loss, gap, kinetic, potential = finish(q1, v1, p)
     before = energy(eq)(q, v, p)
     drift = kinetic + potential - before[0] - before[1] - (work1 - work)
-    error = judged(drift, loss, gap, kinetic, ca.fabs(potential) + ca.fabs(work1 - work))
+    error = step_error(drift, loss, gap, kinetic, ca.fabs(potential) + ca.fabs(work1 - work))
     return ca.Function("single", [q, v, work, u, p, h], [q1, v1, work1, error])
 
 
@@ -95,7 +95,7 @@ def _projected(once: ca.Function, sweeps: int) -> Callable[[Any, Any], Any]:
     return onto
 
 
-def judged(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any) -> Any:
+def step_error(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any) -> Any:
     """The largest of the three errors, each over what is allowed of it; NaN counts as infinite."""
     floor = ENERGY_ROUND_OFF * (kinetic + others)
     parts = (

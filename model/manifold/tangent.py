@@ -14,7 +14,7 @@ import casadi as ca
 
 from ..equations.terms import Equations, closure, dynamics, retraction
 from .charts import unitless_jacobian
-from .closing import along_displacement, closing_multipliers, free_joints, gap, shortest
+from .closing import along_displacement, closing_multipliers, free_joints, gap, shortest_free
 from .lift import displacement_rates
 
 
@@ -59,7 +59,7 @@ class _Kernels:
         self.gap = gap(eq)
         self.slip = ca.Function("slip", [eq.q, eq.v, eq.p], [ca.densify(G @ eq.v)])
         # x = F Gᵀ(G F Gᵀ)⁻¹ c and its transpose, along displacements (d) or along speeds (d = 0)
-        x = shortest(eq, along, free.F, c)
+        x = shortest_free(eq, along, free.F, c)
         self.follow = ca.Function("follow", [eq.q, d, free.symbol, eq.p, c], [ca.densify(x)])
         seen = ca.densify(along @ (free.F @ b))
         back = closing_multipliers(eq, along, free.F, seen)

@@ -33,7 +33,7 @@ from ..equations.terms import (
     retraction,
     terms,
 )
-from ..linear.exact import bracket, partials, tangent_map
+from ..linear.exact import bracket, residual_slopes, tangent_map
 from ..manifold.lift import displacement_rates
 from ..thresholds import POSITION_SWEEPS, SOFTNESS, SWEEPS
 
@@ -88,7 +88,7 @@ def _system(eq: Equations) -> ca.Function:
     t, g = terms(eq), ca.SX.sym("g")
     nv, m = eq.tree.nv, t.G.shape[0]
     dv, lam = motion_under_forces(eq)
-    part = partials(eq, dv, lam)
+    part = residual_slopes(eq, dv, lam)
     one, none, zero = ca.SX.eye(nv), ca.SX(nv, nv), ca.SX(nv, m)
     mu = SOFTNESS * ca.sumsqr(t.G) / ca.trace(t.M) * ca.SX.ones(m, 1)
     matrix = ca.blockcat(

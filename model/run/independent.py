@@ -9,7 +9,7 @@ import numpy as np
 
 from ..engine import Engine
 from ..errors import SimulationError
-from ..manifold.rank import motions
+from ..manifold.rank import allowed_motions
 from ..state import State
 from ..thresholds import DETERMINED, OPEN, RANK, SLIP
 
@@ -51,7 +51,7 @@ def regular_motions(engine: Engine, state: State) -> np.ndarray:
             f"the speeds of '{name}' do not fit its loops; call assemble(), or set a state that does"
         )
     rank = engine.generic_rank(state.q, state.p)[0]
-    K, smallest = motions(engine.unitless_jacobian(state.q, state.p), rank)
+    K, smallest = allowed_motions(engine.unitless_jacobian(state.q, state.p), rank)
     if smallest < RANK:
         raise SimulationError(
             f"'{name}' is at a kinematic singularity (smallest singular value {smallest:.2g}, relative): "

@@ -54,7 +54,7 @@ def recorded(table: Variables, names: Iterable[str] | None) -> tuple[Variable, .
     return table.outputs.columns([*joints, *table.own, "energy", "loop.residual"] if names is None else names)
 
 
-def steps(begin: float, duration: float, h: float) -> list[tuple[float, float]]:
+def step_plan(begin: float, duration: float, h: float) -> list[tuple[float, float]]:
     """Length and end of each step of h; a shorter last one if the duration is no multiple of it."""
     if not h > 0:
         raise SimulationError(f"a step must be positive, not {h}")
@@ -82,7 +82,7 @@ class FixedSteps:
 
     def __init__(self, simulation: LiveState, duration: float, h: float, watched: bool):
         self.simulation, self.time, self.watched = simulation, simulation.time, watched
-        self._plan = iter(steps(simulation.time, duration, h))
+        self._plan = iter(step_plan(simulation.time, duration, h))
 
     def advance(self) -> None:
         length, self.time = next(self._plan)
@@ -183,7 +183,7 @@ def run_recorded(
         if t != simulation.time:
             simulation.go(t, *solver.at(t))
 
-    due = deque(time for _, time in steps(begin, duration, sample))
+    due = deque(time for _, time in step_plan(begin, duration, sample))
     while solver.time < end and stop is None:
         before = solver.time
         solver.advance()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..engine import Engine
 from ..errors import SimulationError
-from ..manifold.rank import motions, nearest_solution, rank
+from ..manifold.rank import allowed_motions, nearest_solution, rank
 from ..state import State
 from ..thresholds import LACKING
 
@@ -27,7 +27,7 @@ def inputs_for(
     M, G, right, gamma, B = engine.kernel("coefficients")(state.q, state.v, 0 * state.u, state.p)
     dv = _consistent(engine, acceleration, G, gamma)
     J, size = engine.unitless_jacobian(state.q, state.p), engine.equations.scales.speeds
-    K = size[:, None] * motions(J, rank(J))[0]
+    K = size[:, None] * allowed_motions(J, rank(J))[0]
     need = K.T @ (M @ dv - right)
     u = nearest_solution(K.T @ B, need)
     lacking = np.abs(K.T @ B @ u - need).max(initial=0.0)

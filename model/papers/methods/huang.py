@@ -28,7 +28,7 @@ from scipy.spatial.transform import Rotation
 from ...describe.mechanism import GROUND, Body, Joint
 from ...equations.forces import push
 from ...equations.kinematics import Motion
-from ...equations.loops import End
+from ...equations.loops import LoopEnd
 from ...equations.spatial import symmetric
 from ...equations.terms import Equations, dense, once, terms
 from ...errors import SimulationError
@@ -146,8 +146,8 @@ def _step(eq: Equations) -> tuple[list[tuple[Any, bool]], Any, Any, list[Moving]
     frames = {}
     for joint in mechanism.joints:
         on = (
-            End(model, motion, joint.parent, joint.on_parent),
-            End(model, motion, joint.child, joint.on_child),
+            LoopEnd(model, motion, joint.parent, joint.on_parent),
+            LoopEnd(model, motion, joint.child, joint.on_child),
         )
         frames[joint.name], (force, moment) = on, where[joint.name]
         act(joint.child, joint.parent, on[1].r, Q[force], Q[moment] if Q[moment].numel() else _ZERO)
@@ -177,7 +177,9 @@ def _moving(eq: Equations, motion: Motion, wrenches: Mapping[int, Any], body: Bo
     return Moving(X.p + X.R @ com, R, X.R @ (V[3:] + ca.cross(V[:3], com)), w, a, alpha)
 
 
-def _conditions(moves: tuple[Move, ...], i: Moving, j: Moving, on_i: End, on_j: End, h: Any) -> list[Any]:
+def _conditions(
+    moves: tuple[Move, ...], i: Moving, j: Moving, on_i: LoopEnd, on_j: LoopEnd, h: Any
+) -> list[Any]:
     """What a joint demands at t + Δt (Eqs. 21, 25, 28, 32)."""
     d = j.point(on_j.r, h) - i.point(on_i.r, h)
     rows: list[Any] = [] if Pz in moves else ca.vertsplit(d)
