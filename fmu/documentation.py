@@ -26,13 +26,13 @@ def documentation(plan: Plan, fmi: int, picture: bool) -> tuple[dict[str, bytes]
     """Pictures by their path in the FMU, and the text of the page."""
     pictures = {}
     if picture:
-        image = draw(plan)
+        image = drawn_mechanism(plan)
         icon = "model.png" if fmi == 2 else "terminalsAndIcons/icon.png"
         pictures = {"documentation/mechanism.png": image, icon: image}
     return pictures, html(plan, picture)
 
 
-def draw(plan: Plan) -> bytes:
+def drawn_mechanism(plan: Plan) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "mechanism.png")
         cuts = [cut.name for cut in plan.simulation.tree.cuts]

@@ -62,7 +62,7 @@ def export(
     described = load(mechanism) if isinstance(mechanism, str) else mechanism
     planned = plan(described, step=step, inputs=inputs, outputs=outputs, marked=parameters, linear=linear)
     if runtime == "python":
-        python_runtime.write(planned, Path(path), picture=picture)
+        python_runtime.write_python_fmu(planned, Path(path), picture=picture)
         return planned
     for name in chosen:
         c_compile.compilers(name)  # before long work: is there a compiler?

@@ -31,7 +31,7 @@ names = globals()  # one reference more: pythonfmu's library gives one back befo
 '''
 
 
-def write(plan: Plan, path: Path, picture: bool = True) -> None:
+def write_python_fmu(plan: Plan, path: Path, picture: bool = True) -> None:
     try:
         import pythonfmu
     except ImportError:

@@ -9,7 +9,7 @@ from math import inf, isfinite
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ..model.describe.units import parse
+from ..model.describe.units import parse_unit
 from .c_sources import TOKEN
 from .plan import FmuVariable, Plan
 
@@ -38,7 +38,7 @@ def identifier(name: str) -> str:
     return plain if not plain[0].isdigit() else f"_{plain}"
 
 
-def number(value: float) -> str:
+def xml_number(value: float) -> str:
     return repr(float(value))
 
 
@@ -61,7 +61,9 @@ def head(
     categories = element(root, "LogCategories")
     for name, about in LOG_CATEGORIES.items():
         element(categories, "Category", name=name, description=about)
-    element(root, "DefaultExperiment", startTime="0", stopTime=number(LONGEST), stepSize=number(plan.step))
+    element(
+        root, "DefaultExperiment", startTime="0", stopTime=xml_number(LONGEST), stepSize=xml_number(plan.step)
+    )
     return root
 
 
@@ -72,7 +74,7 @@ def _unit_definitions(root: ET.Element, plan: Plan) -> None:
     group = ET.SubElement(root, "UnitDefinitions")
     for name in names:
         unit = element(group, "Unit", name=name)
-        known = parse(_BASE.get(name, name))
+        known = parse_unit(_BASE.get(name, name))
         assert known is not None, name
         exponents = {"kg": known.mass, "m": known.length, "s": known.time, "rad": known.angle}
         element(unit, "BaseUnit", **{k: str(v) for k, v in exponents.items() if v})
@@ -86,10 +88,10 @@ def real(variable: FmuVariable, which: slice, state: str | None) -> dict[str, st
     )
     return {
         "unit": units.pop() if len(units) == 1 and units != {"1"} else None,
-        "min": number(variable.low) if variable.low != -inf else None,
-        "max": number(variable.high) if variable.high != inf else None,
-        "nominal": number(variable.nominal) if says else None,
-        "start": " ".join(number(x) for x in variable.start[which]) or None,
+        "min": xml_number(variable.low) if variable.low != -inf else None,
+        "max": xml_number(variable.high) if variable.high != inf else None,
+        "nominal": xml_number(variable.nominal) if says else None,
+        "start": " ".join(xml_number(x) for x in variable.start[which]) or None,
         "derivative": state,
     }
 
@@ -121,6 +123,6 @@ def known_names(plan: Plan, variable: FmuVariable) -> list[str]:
     return [names.get(word, word) for word in plan.depends(variable)]
 
 
-def dump(root: ET.Element) -> str:
+def xml_text(root: ET.Element) -> str:
     ET.indent(root, "  ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"

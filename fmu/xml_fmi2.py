@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 from .c_sources import units_to_compile
 from .plan import FmuVariable, Plan
-from .xml_common import described, dump, element, head, known_names, real
+from .xml_common import described, element, head, known_names, real, xml_text
 
 
 def description(plan: Plan, shown: list[FmuVariable] | None = None) -> str:
@@ -32,7 +32,7 @@ def description(plan: Plan, shown: list[FmuVariable] | None = None) -> str:
             element(files, "File", name=name)
     index = _variables(element(root, "ModelVariables"), variables)
     _structure(element(root, "ModelStructure"), plan, variables, index)
-    return dump(root)
+    return xml_text(root)
 
 
 def _variables(group: ET.Element, variables: list[FmuVariable]) -> dict[str, list[int]]:

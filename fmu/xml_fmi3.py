@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 from .c_sources import units_to_compile
 from .plan import Plan
-from .xml_common import described, dump, element, head, identifier, known_names, number, real
+from .xml_common import described, element, head, identifier, known_names, real, xml_number, xml_text
 
 
 def description(plan: Plan) -> str:
@@ -19,13 +19,13 @@ def description(plan: Plan) -> str:
     # Steps run to their end and inputs are held meanwhile: what is absent is said to be.
     absent = ("hasEventMode", "mightReturnEarlyFromDoStep", "canReturnEarlyAfterIntermediateUpdate")
     more = dict.fromkeys((*absent, "providesIntermediateUpdate", "providesEvaluateDiscreteStates"), "false")
-    step = {"fixedInternalStepSize": number(plan.step), "canHandleVariableCommunicationStepSize": "true"}
+    step = {"fixedInternalStepSize": xml_number(plan.step), "canHandleVariableCommunicationStepSize": "true"}
     interfaces = {"ModelExchange": common, "CoSimulation": common | step | more}
     root = head(plan, "3.0", "instantiationToken", interfaces)
     reference = {v.name: str(k) for k, v in enumerate(plan.variables)}
     _variables(element(root, "ModelVariables"), plan, reference)
     _structure(element(root, "ModelStructure"), plan, reference)
-    return dump(root)
+    return xml_text(root)
 
 
 def _variables(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None:
@@ -58,4 +58,4 @@ def build_description(plan: Plan) -> str:
     files = element(build, "SourceFileSet", language="C11")
     for name in units_to_compile(3):
         element(files, "SourceFile", name=name)
-    return dump(root)
+    return xml_text(root)

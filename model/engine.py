@@ -170,7 +170,7 @@ class Engine:
 
     def parameters(self, values: Mapping[str, Any], p: np.ndarray | None = None) -> np.ndarray:
         """p (the description's if None) with other values by name, checked as a description is."""
-        return parameters.vector(self.mechanism if p is None else self.described(p), values)
+        return parameters.parameter_vector(self.mechanism if p is None else self.described(p), values)
 
     def described(self, p: np.ndarray) -> Mechanism:
         """The mechanism with the values p of its parameters."""

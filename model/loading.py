@@ -17,12 +17,12 @@ from .variables import variables
 
 def load(source: str | os.PathLike[str]) -> Mechanism:
     """The mechanism of that name among the shipped examples, or in the file of that path."""
-    return reader.load(source, checked)
+    return reader.load_with(source, checked)
 
 
 def read(text: str, file: str = "description") -> Mechanism:
     """The mechanism described in `text`; messages name `file` and the line."""
-    return reader.read(text, file, checked)
+    return reader.read_with(text, file, checked)
 
 
 def checked(mechanism: Mechanism) -> Mechanism:

@@ -35,7 +35,7 @@ def _setting(*what: Any) -> Any:
     return field(metadata={"setting": Setting(*what)})
 
 
-def number(low: float, high: float, zero: bool = False) -> Callable[[str, Any], float]:
+def within(low: float, high: float, zero: bool = False) -> Callable[[str, Any], float]:
     """A number between two others; also zero if `zero`."""
 
     def check(name: str, value: Any) -> float:
@@ -81,7 +81,7 @@ def _gravity(name: str, value: Any) -> float | tuple[float, ...] | None:
         except ValueError:
             raise SettingError(f"{name} must be a number, three numbers or '{OWN_GRAVITY}'") from None
     numbers = list(value) if isinstance(value, Sequence) or hasattr(value, "tolist") else [value]
-    check = number(-1e4, 1e4)
+    check = within(-1e4, 1e4)
     given = tuple(check(name, x) for x in numbers)
     if len(given) not in (1, 3):
         raise SettingError(f"{name} takes one number g for (0, 0, -g), or three, not {len(given)}")
@@ -110,7 +110,7 @@ def _names(name: str, value: Any) -> list[str]:
     return list(words)
 
 
-often = number(0.01, 10000, zero=True)
+often = within(0.01, 10000, zero=True)
 
 
 @dataclass
@@ -119,9 +119,9 @@ class Settings:
 
     mechanism: str = _setting("", "name of an example or path of a description file", _mechanism)
     mode: str = _setting(REAL_TIME, f"how time passes: {', '.join(MODES)}", _mode, True)
-    rate: float = _setting(1000.0, "periods a simulated second, Hz", number(1, 10000))
+    rate: float = _setting(1000.0, "periods a simulated second, Hz", within(1, 10000))
     step: float = _setting(
-        0.0, "integration step, s, a part of the period; 0 for the period", number(1e-6, 1, True)
+        0.0, "integration step, s, a part of the period; 0 for the period", within(1e-6, 1, True)
     )
     gravity: float | tuple[float, ...] | None = _setting(
         OWN_GRAVITY, "m/s²: g for (0, 0, -g), or three numbers, or 'description'", _gravity
@@ -130,7 +130,7 @@ class Settings:
         "", "coordinates held at the start, such as 'motor1=0.1 motor2=0.2'", _start
     )
     command_timeout: float = _setting(
-        0.2, "s of silence before torques go to zero; 0: never", number(1e-3, 3600, True), True
+        0.2, "s of silence before torques go to zero; 0: never", within(1e-3, 3600, True), True
     )
     joint_state_rate: float = _setting(100.0, "joint states a simulated second; 0: every period", often, True)
     diagnostics_rate: float = _setting(1.0, "diagnostics a second; 0: none", often, True)
@@ -141,9 +141,9 @@ class Settings:
     publish_clock: bool = _setting(False, "publish /clock, and stamp messages with simulated time", _flag)
     clock_rate: float = _setting(100.0, "clock messages a simulated second; 0: every period", often, True)
     tracking_frequency: float = _setting(
-        20.0, "rad/s: how stiffly trajectories are followed", number(0.1, 1000), True
+        20.0, "rad/s: how stiffly trajectories are followed", within(0.1, 1000), True
     )
-    realtime_priority: float = _setting(0.0, "SCHED_FIFO priority, 1 to 99; 0: none", number(1, 99, True))
+    realtime_priority: float = _setting(0.0, "SCHED_FIFO priority, 1 to 99; 0: none", within(1, 99, True))
     udp: str = _setting("", "HOST:PORT to listen on for a device in the loop; empty: none", _text)
     compile: bool = _setting(True, "compile the equations where a C compiler is found", _flag)
 

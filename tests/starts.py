@@ -16,7 +16,7 @@ import numpy as np
 from cutjoint.fmu.c_compile import check_platforms
 from cutjoint.fmu.export import contents, write_zip
 from cutjoint.fmu.plan import plan
-from cutjoint.fmu.python_runtime import write as write_python
+from cutjoint.fmu.python_runtime import write_python_fmu as write_python
 from cutjoint.model import CutjointError, Mechanism, Simulation
 from cutjoint.model.engine import Engine
 from cutjoint.model.equations.topology import start_coordinates

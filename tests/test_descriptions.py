@@ -407,7 +407,9 @@ def random_description(seed: int) -> Mechanism:
 def test_random_mechanisms_survive_a_round_trip(seed: int) -> None:
     mechanism = random_description(seed)
     text = write(mechanism)
-    again = reader.read(text, "description", check)  # as a text; these mechanisms can't be cut as they say
+    again = reader.read_with(
+        text, "description", check
+    )  # as a text; these mechanisms can't be cut as they say
     assert again == mechanism
     assert write(again) == text
 

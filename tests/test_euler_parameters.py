@@ -6,13 +6,13 @@ import casadi as ca
 import numpy as np
 import pytest
 from cutjoint.model.cartesian import Angle, Coincident, Distance, Dot1, Dot2, Part, Problem
-from cutjoint.model.cartesian.constraints import exact, pose, virtual_rotation
+from cutjoint.model.cartesian.constraints import body_pose, exact, virtual_rotation
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.equations.kinematics import position_rates
 from cutjoint.model.equations.terms import closure, equations
 from cutjoint.model.equations.topology import span
 from cutjoint.model.joints import euler
-from cutjoint.model.papers.liu_relative import body_slopes, jacobian, on_ground, steps
+from cutjoint.model.papers.liu_relative import body_slopes, on_ground, relative_jacobian, steps
 from random_mechanisms import Maker, random_tree
 
 RANDOM = np.random.default_rng(3)
@@ -103,7 +103,7 @@ def test_primitives_in_cartesian_coordinates(name):
 def test_misprinted_point_of_body_two_is_wrong():
     """19g and 19k print s_j^P' where the point of body j is Q."""
     constraint, _ = PRIMITIVES["dot2"]
-    one, two = (pose(RANDOM.normal(size=3), RANDOM.normal(size=4)) for _ in range(2))
+    one, two = (body_pose(RANDOM.normal(size=3), RANDOM.normal(size=4)) for _ in range(2))
     side = constraint.evaluate(one, two).side2
     misprint = side.vectors[0].slope @ euler.derivative(np.array(P1), two.p)
     assert np.abs(exact(side, two) - misprint).max() > 0.1
@@ -114,7 +114,10 @@ def test_virtual_rotation_is_right_on_the_tangent_only():
         p = RANDOM.normal(size=4)
         p /= np.linalg.norm(p)
         tangent = np.eye(4) - np.outer(p, p)
-        one, two = pose(RANDOM.normal(size=3), p), pose(RANDOM.normal(size=3), RANDOM.normal(size=4))
+        one, two = (
+            body_pose(RANDOM.normal(size=3), p),
+            body_pose(RANDOM.normal(size=3), RANDOM.normal(size=4)),
+        )
         side = constraint.evaluate(one, two).side1
         assert np.abs((exact(side, one) - virtual_rotation(side, one)) @ tangent).max() < 1e-12
         assert np.abs(exact(side, one) - virtual_rotation(side, one)).max() > 1e-2
@@ -240,6 +243,6 @@ def test_relative_jacobian_is_the_engines(seed):
     N = values(
         ca.Function("N", [eq.q], [ca.densify(ca.jacobian(position_rates(eq.model, eq.q, eq.v), eq.v))]), q
     )
-    residual, J = jacobian(Distance("b2", "b4", P1, Q2, 0.8), closed, eq.tree, q)
+    residual, J = relative_jacobian(Distance("b2", "b4", P1, Q2, 0.8), closed, eq.tree, q)
     assert np.abs(residual - g[:, 0]).max() < 1e-12
     assert np.abs(J @ N - G).max() < 1e-11

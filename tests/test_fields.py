@@ -28,10 +28,10 @@ from cutjoint.model import (
 )
 from cutjoint.model.describe import parameters
 from cutjoint.model.describe.check import check
-from cutjoint.model.describe.field_kinds import Group, Part
+from cutjoint.model.describe.field_kinds import Group, PartField
 from cutjoint.model.describe.fields import Quantity, fields_of
 from cutjoint.model.describe.manual import updated
-from cutjoint.model.describe.units import parse
+from cutjoint.model.describe.units import parse_unit
 from cutjoint.model.equations.kinematics import outward
 from cutjoint.model.equations.loops import cut_loops, residual
 from cutjoint.model.equations.terms import equations
@@ -50,11 +50,11 @@ def test_every_field_says_what_it_is(described: type) -> None:
     for field in fields_of(described).values():
         assert field.help and field.values()
         if isinstance(field, Quantity):
-            assert all(parse(unit) is not None for unit in field.unit.split(" or "))
+            assert all(parse_unit(unit) is not None for unit in field.unit.split(" or "))
 
 
 def test_groups_cover_everything_that_is_described() -> None:
-    parts = [f for d in DESCRIBED for f in fields_of(d).values() if isinstance(f, Group | Part)]
+    parts = [f for d in DESCRIBED for f in fields_of(d).values() if isinstance(f, Group | PartField)]
     assert {f.described for f in parts} | {Mechanism} == set(DESCRIBED)
 
 
@@ -97,7 +97,7 @@ assert read(write(good)) == good
 warm, play = parameters.layout(good)
 assert (warm.at.unit, warm.at.bounds[0][0], warm.at.field.changes_geometry) == ("N.m", 0.0, True)
 assert (play.at.unit, play.at.bounds[0][0], play.at.field.changes_geometry) == ("m", 0.0, False)
-assert parameters.vector(good, {"warm": 7.0}).tolist() == [7.0, 0.003]
+assert parameters.parameter_vector(good, {"warm": 7.0}).tolist() == [7.0, 0.003]
 for heat, backlash, sentence in (
     ("0", "0", "body 'a': heat must be positive, not 0"),
     ("1 m", "0", "body 'a': heat can't be in 'm'"),
@@ -206,7 +206,7 @@ def test_parameters_are_refused_where_a_description_would_be(name: str) -> None:
     mechanism = read(SWING)
     value, sentence = REFUSED[name]
     with pytest.raises(DescriptionError) as caught:
-        parameters.vector(mechanism, {name: value})
+        parameters.parameter_vector(mechanism, {name: value})
     assert str(caught.value).startswith(sentence)
 
 
@@ -218,13 +218,13 @@ def test_a_simulation_refuses_a_payload_below_zero() -> None:
 def test_parameters_of_one_tensor_are_judged_together() -> None:
     """Neither number alone would make a body with the other as described."""
     mechanism = replace(read(SWING), parameters={"xx": "body.bar.inertia[1]", "yy": "body.bar.inertia[2]"})
-    assert parameters.vector(mechanism, {"xx": 5.0, "yy": 5.0}).tolist() == [5.0, 5.0]
+    assert parameters.parameter_vector(mechanism, {"xx": 5.0, "yy": 5.0}).tolist() == [5.0, 5.0]
     with pytest.raises(DescriptionError, match="parameter 'xx': no body has the principal moments"):
-        parameters.vector(mechanism, {"xx": 5.0})
+        parameters.parameter_vector(mechanism, {"xx": 5.0})
 
 
 def test_rounded_euler_parameters_are_made_unit_length() -> None:
-    p = parameters.vector(read(SWING), {"turned": (0.7071, 0.7071, 0, 0)})
+    p = parameters.parameter_vector(read(SWING), {"turned": (0.7071, 0.7071, 0, 0)})
     where = next(item.slice for item in parameters.layout(read(SWING)) if item.name == "turned")
     assert (p[where] ** 2).sum() == pytest.approx(1, abs=1e-15)
 

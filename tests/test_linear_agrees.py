@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cutjoint.fmu import linear_model
 from cutjoint.fmu.plan import plan
-from cutjoint.fmu.python_runtime import write
+from cutjoint.fmu.python_runtime import write_python_fmu
 from cutjoint.model import Simulation, list_examples, load
 from cutjoint.model.compile.kernel import find_compiler
 from cutjoint.model.linear.model import LinearModel
@@ -67,7 +67,7 @@ def test_pythonfmu(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("CUTJOINT_COMPILE", "0")
     path = tmp_path / "linear.fmu"
     laid_out = plan(load(described(name)), outputs=("joint.*.position",), linear=True)
-    write(laid_out, path, picture=False)
+    write_python_fmu(laid_out, path, picture=False)
     outputs = [v.name for v in laid_out.of("output")]
     wanted = moved(name, 0.05).linearize(states="partition", outputs=outputs)
     with instance(path) as fmu:

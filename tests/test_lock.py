@@ -9,7 +9,7 @@ from cutjoint.model.cartesian import Lock, Marker, laws, lock
 from cutjoint.model.cartesian.drives import driven_lock
 from cutjoint.model.describe.mechanism import Joint
 from cutjoint.model.errors import DescriptionError, SimulationError
-from cutjoint.model.papers.tasora_joints import feasible, rank_of
+from cutjoint.model.papers.tasora_joints import feasible, rank_of_mask
 
 TIME = ca.SX.sym("t")
 
@@ -68,7 +68,7 @@ class Curves:
             return ca.horzcat(both, rate(both), rate(rate(both)))
 
         (q1, q2), markers = self.q, ((self.uP, self.qP), (self.uS, self.qS), (self.xD, self.qD))
-        return lock.terms(q1, rate(q1), q2, rate(q2), *(columns(*m) for m in markers))
+        return lock.lock_terms(q1, rate(q1), q2, rate(q2), *(columns(*m) for m in markers))
 
 
 def rate(x):
@@ -152,7 +152,7 @@ def test_every_mask_leaves_the_freedom_it_says(rows):
     for mask in lock.masks():
         if len(mask) == rows:
             for _ in range(3):
-                rank, smallest, residual = rank_of(mask, random)
+                rank, smallest, residual = rank_of_mask(mask, random)
                 assert residual < 1e-12, "the pose is feasible"
                 assert rank == rows, mask
                 assert smallest > 1e-4, "and not nearly singular"

@@ -20,7 +20,15 @@ from cutjoint.model.equations.kinematics import outward, position_rates
 from cutjoint.model.equations.loops import cut_loops, loop_jacobian, residual, velocity_terms
 from cutjoint.model.errors import AssemblyError, CutjointError
 from cutjoint.model.joints.euler import tilde
-from cutjoint.model.joints.rows import Across, Along, AlongChild, Distance, SlideDistance, Thread, Together
+from cutjoint.model.joints.rows import (
+    Across,
+    Along,
+    AlongChild,
+    FixedDistance,
+    SlideDistance,
+    Thread,
+    Together,
+)
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 from cutjoint.model.papers.zou_derivatives import (
@@ -156,7 +164,7 @@ FIELDS = SimpleNamespace(length=0.7, travel=0.4, pitch=0.3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "lock",
-    [Across(0, 2), Along(1), AlongChild(0), Together(), Distance(), SlideDistance(), Thread()],
+    [Across(0, 2), Along(1), AlongChild(0), Together(), FixedDistance(), SlideDistance(), Thread()],
     ids=lambda lock: type(lock).__name__,
 )
 def test_table_1_in_cartesian_space(lock, seed):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, load
 from cutjoint.model.describe import parameters
-from cutjoint.model.describe.units import parse
+from cutjoint.model.describe.units import parse_unit
 from cutjoint.model.joints.types import TYPES
 from random_mechanisms import random_loop
 
@@ -24,7 +24,7 @@ EXAMPLES = ["stewart", "hexapod", "fivebar", "mcpherson", "loader", "slider_cran
 
 
 def factor(unit: str, mass: float, length: float, time: float) -> float:
-    known = parse(unit)
+    known = parse_unit(unit)
     assert known is not None, unit
     return mass**known.mass * length**known.length * time**known.time
 

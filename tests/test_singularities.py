@@ -40,7 +40,7 @@ def test_five_bar_crosses_its_singularity(cut: str) -> None:
 
 def test_crossings_at_the_right_times() -> None:
     """Paper 004, example 2: singular near 0.6508, 1.8538 and 3.9098 s."""
-    run = spencer_fivebar.followed(Simulation("fivebar"), 4.0, lambda _: None)
+    run = spencer_fivebar.followed_motion(Simulation("fivebar"), 4.0, lambda _: None)
     assert np.abs(np.array(spencer_fivebar.crossings(run)) - (0.6508, 1.8538, 3.9098)).max() < 5e-4
 
 

@@ -10,8 +10,7 @@ from .cartesian_simulation import CartesianSimulation
 from .constraints import Angle, Coincident, Distance, Dot1, Dot2
 from .lock import Lock, Marker
 from .problem import Part, Problem, Report
-from .problem_file import load as load_problem
-from .problem_file import read as read_problem
+from .problem_file import load_problem, read_problem
 
 __all__ = [
     "Angle",

@@ -11,11 +11,11 @@ from ..describe.mechanism import GROUND, Joint
 from ..equations.terms import Forces
 from ..errors import DescriptionError
 from ..joints.rigid_motion import rotation
-from .lock import Lock, Marker, terms
+from .lock import Lock, Marker, lock_terms
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """The rows of one joint or lock, between `body1` (child) and `body2` (parent).
 
     `point` is where its reaction is taken, in world axes; None for rows that are no joint.
@@ -34,7 +34,7 @@ class Rows:
     def __init__(self, at: dict[str, slice], q: Any, dq: Any):
         self.at, self.q, self.dq = at, q, dq
         self.parts: tuple[list[Any], ...] = ([], [], [], [])
-        self.groups: list[Group] = []
+        self.groups: list[RowGroup] = []
         self.laws: list[Any] = []
         self.moving: list[Marker] = []
         self.count = 0
@@ -45,7 +45,7 @@ class Rows:
         for part, value in zip(self.parts, values, strict=True):
             part.append(value)
         where = slice(self.count, self.count + values[0].numel())
-        self.groups.append(Group(group, *ends, where, point))
+        self.groups.append(RowGroup(group, *ends, where, point))
         self.count = where.stop
 
     def _body(self, name: str) -> tuple[Any, Any]:
@@ -66,7 +66,7 @@ class Rows:
     def add_lock(self, lock: Lock) -> None:
         (q1, dq1), (q2, dq2) = self._body(lock.body1), self._body(lock.body2)
         P, S, wanted = (self._place(m) for m in (lock.P, lock.S, lock.wanted))
-        full = terms(q1, dq1, q2, dq2, P, S, wanted)
+        full = lock_terms(q1, dq1, q2, dq2, P, S, wanted)
         C, Cq, Ct, Qc = (ca.sparsify(part[lock.kept, :]) for part in full)
         wide = ca.SX(len(lock.kept), self.q.numel())
         for body, columns in ((lock.body1, Cq[:, :7]), (lock.body2, Cq[:, 7:])):

@@ -38,7 +38,7 @@ class BodyPose(NamedTuple):
         return np.einsum("...ij,j->...i", self.A, np.asarray(local, float))
 
 
-def pose(r: Array, p: Array) -> BodyPose:
+def body_pose(r: Array, p: Array) -> BodyPose:
     return BodyPose(np.asarray(r, float), np.asarray(p, float), euler.rotation(p))
 
 

@@ -53,7 +53,7 @@ def masks() -> list[str]:
     return ["".join(chosen) for count in range(7) for chosen in combinations(LOCK_ROWS, count)]
 
 
-class Terms(NamedTuple):
+class LockTerms(NamedTuple):
     """C, C_q, C_t and Q_c of all seven rows, columns (x_O1, q_O1, x_O2, q_O2)."""
 
     C: Any  # 7
@@ -62,17 +62,17 @@ class Terms(NamedTuple):
     Qc: Any  # 7: C_q q̈ = Q_c
 
 
-def terms(q1: Any, dq1: Any, q2: Any, dq2: Any, P: Any, S: Any, D: Any) -> Terms:
+def lock_terms(q1: Any, dq1: Any, q2: Any, dq2: Any, P: Any, S: Any, D: Any) -> LockTerms:
     """The lock at coordinates q = (x, q_O) and their rates, 7 each, |q_O| = 1, of numbers or symbols.
 
     P, S, D are 7 × 3: position and Euler parameters of the markers in their bodies and of the
     wanted place, with first and second derivatives as further columns.
     """
-    return Terms(*function()(q1, dq1, q2, dq2, P, S, D))
+    return LockTerms(*lock_function()(q1, dq1, q2, dq2, P, S, D))
 
 
 @cache
-def function() -> ca.Function:
+def lock_function() -> ca.Function:
     """All seven rows, their derivatives by automatic differentiation; traced when first needed.
 
     These are Eqs. 32, 42, 43, 51, 53, 67 and 69: C_q = ∂C/∂q, C_t along the laws alone, and −Q_c what is
@@ -159,8 +159,8 @@ class Lock:
         """The rows kept, among the seven."""
         return [ROWS[c] for c in LOCK_ROWS if c in self.mask]
 
-    def evaluate(self, t: float, q1: Array, dq1: Array, q2: Array, dq2: Array) -> Terms:
+    def evaluate(self, t: float, q1: Array, dq1: Array, q2: Array, dq2: Array) -> LockTerms:
         """C, C_q, C_t, Q_c of the kept rows at a time, as arrays."""
         places = (self.P.columns(t), self.S.columns(t), self.wanted.columns(t))
-        C, Cq, Ct, Qc = (np.array(v) for v in terms(q1, dq1, q2, dq2, *places))
-        return Terms(C[self.kept, 0], Cq[self.kept], Ct[self.kept, 0], Qc[self.kept, 0])
+        C, Cq, Ct, Qc = (np.array(v) for v in lock_terms(q1, dq1, q2, dq2, *places))
+        return LockTerms(C[self.kept, 0], Cq[self.kept], Ct[self.kept, 0], Qc[self.kept, 0])

@@ -19,7 +19,7 @@ from ..manifold.newton import descend
 from ..manifold.rank import rank_from_values
 from ..thresholds import CARRIED
 from .conflict import conflict, search
-from .constraints import BodyPose, Constraint, Side, exact, pose
+from .constraints import BodyPose, Constraint, Side, body_pose, exact
 
 Array = np.ndarray
 Derivative = Callable[[Side, BodyPose], Array]
@@ -74,7 +74,7 @@ class Problem:
 
     def poses(self, x: Array) -> dict[str, BodyPose]:
         """Poses of all parts at unknowns x (..., k), one problem or many."""
-        result = {GROUND: pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))}
+        result = {GROUND: body_pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))}
         for part, where in zip(self.parts, self._places(), strict=True):
             p = np.asarray(part.orientation, float)
             r, p = np.asarray(part.position, float), p / np.linalg.norm(p)
@@ -82,7 +82,7 @@ class Problem:
                 r = x[..., where.start : where.start + 3]
             if part.move != "none":
                 p = x[..., where.stop - 4 : where.stop]
-            result[part.name] = pose(r, p)
+            result[part.name] = body_pose(r, p)
         return result
 
     def _places(self) -> list[slice]:

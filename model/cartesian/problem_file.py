@@ -35,12 +35,12 @@ POINT = Quantity("a point", "m", 3)
 _FLAT = 1e-4  # radians: an angle this near to 0 or π has hardly a gradient
 
 
-def load(path: str | os.PathLike[str]) -> Problem:
+def load_problem(path: str | os.PathLike[str]) -> Problem:
     """The assembly problem in a file."""
-    return read(text_of(Path(path)), os.fspath(path))
+    return read_problem(text_of(Path(path)), os.fspath(path))
 
 
-def read(text: str, file: str = "problem") -> Problem:
+def read_problem(text: str, file: str = "problem") -> Problem:
     """The assembly problem in `text`; messages name `file` and the line."""
     return built(text, file, lambda values: _problem(values, Path(file).stem))
 

@@ -28,7 +28,7 @@ from ..equations.terms import Equations, Forces, terms
 from ..equations.topology import Tree, span
 from ..joints.types import TYPES
 from ..variables import Table, Variable
-from .constraint_rows import Group, Rows
+from .constraint_rows import RowGroup, Rows
 from .drives import Laws, driven_lock, joint_lock
 from .lock import Lock, Marker, local_matrix
 from .readings import joints, reactions
@@ -40,7 +40,7 @@ class System:
 
     mechanism: Mechanism
     at: dict[str, slice]  # body -> its coordinates
-    groups: tuple[Group, ...]
+    groups: tuple[RowGroup, ...]
     moving: tuple[Marker, ...]  # places over time, in the order of the columns of `laws`
     coefficients: ca.Function  # (q, dq, laws, u) -> M, f, C, Cq, Ct, Qc
     outputs: ca.Function  # (q, dq, ddq, lam, laws, u) -> y

@@ -62,7 +62,7 @@ def _holds_parts(source: str) -> bool:
 
 def _assemble_parts(args: argparse.Namespace) -> int:
     """An assembly problem: parts under geometric constraints instead of joints."""
-    from ..cartesian.problem_file import load as load_problem
+    from ..cartesian.problem_file import load_problem
 
     if args.set or args.output:
         raise CutjointError("--set and --output are for mechanisms; this file holds an assembly problem")

@@ -24,7 +24,7 @@ cutjoint reproduce all --figures figures
 
 
 def add_arguments(option: Options) -> None:
-    option("study", choices=[*available(), "all"], text="which study")
+    option("study", choices=[*studies_here(), "all"], text="which study")
     option("--figures", "FOLDER", "write the study's figures there (png)")
     option("--seed", type=int, default=0, text="of random starts, where a study has any")
     option("--samples", type=int, default=None, text="random starts a table cell, where it has any")
@@ -32,7 +32,7 @@ def add_arguments(option: Options) -> None:
     option("--json")
 
 
-def available() -> list[str]:
+def studies_here() -> list[str]:
     return [n for n, m in STUDIES.items() if importlib.util.find_spec(f"cutjoint.model.papers.{m}")]
 
 
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         if folder.exists() and not folder.is_dir():
             raise CutjointError(f"--figures: '{folder}' is a file; give a folder")
         folder.mkdir(parents=True, exist_ok=True)
-    names = available() if args.study == "all" else [args.study]
+    names = studies_here() if args.study == "all" else [args.study]
     collected = {}
     for name in names:
         module = importlib.import_module(f"cutjoint.model.papers.{STUDIES[name]}")

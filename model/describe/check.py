@@ -11,7 +11,7 @@ from typing import Any
 
 from ..joints.types import TYPES
 from . import parameters
-from .field_kinds import Group, Part, Reference, name
+from .field_kinds import Group, PartField, Reference, name
 from .fields import Around, fields_of
 from .flaws import Flaw, Place
 from .mechanism import GROUND, Joint, Mechanism, Motor
@@ -58,7 +58,7 @@ def _item(item: Any, place: Place, around: Around) -> Any:
     bodies: set[str] = set()
     for key, field in fields_of(type(item)).items():
         value, here = getattr(item, key), (*place, key)
-        values[key] = (_item if isinstance(field, Part) else field.check)(value, here, around)
+        values[key] = (_item if isinstance(field, PartField) else field.check)(value, here, around)
         around = field.settled(values[key], around)
         if isinstance(field, Reference) and field.word == "body":
             if value in bodies:

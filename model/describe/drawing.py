@@ -18,7 +18,7 @@ def minus(a: Vector, b: Vector) -> Vector:
     return tuple(x - y for x, y in zip(a, b, strict=True))
 
 
-def plus(a: Vector, b: Vector) -> Vector:
+def vector_sum(a: Vector, b: Vector) -> Vector:
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
@@ -30,7 +30,7 @@ def dot(a: Vector, b: Vector) -> float:
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
-def unit(a: Vector) -> Vector:
+def unit_vector(a: Vector) -> Vector:
     size = hypot(*a)
     if size == 0:
         raise DescriptionError("must not be zero, since it is a direction")
@@ -46,17 +46,17 @@ def orientation(axis: Vector, across: Vector | None = None) -> Vector:
     (x, y, z, x). If `axis` is a coordinate axis, the frame is then a cyclic exchange of axes or
     a half turn, whose Euler parameters are 0, ±1/2 or 1: no rounding, so its zeros stay zeros.
     """
-    z = unit(axis)
+    z = unit_vector(axis)
     if across is None:
         nearest = max(range(3), key=lambda k: (abs(z[k]), k))
         follows = (nearest + 1) % 3
         sign = -1.0 if z[nearest] < 0 and nearest != 2 else 1.0
         across = tuple(sign if k == follows else 0.0 for k in range(3))
-    x = unit(across)
+    x = unit_vector(across)
     x = minus(x, tuple(dot(x, z) * c for c in z))
     if hypot(*x) < PARALLEL:
         raise DescriptionError("must not be parallel to axis")
-    x = unit(x)
+    x = unit_vector(x)
     return euler_parameters((x, cross(z, x), z))
 
 
@@ -99,7 +99,7 @@ def matrix_orientation(rows: list[Vector]) -> Vector:
 
 def symmetric_inertia(axis: Vector, along: float, across: float) -> Vector:
     """Inertia (xx, yy, zz, xy, xz, yz) of a body of revolution: across·1 + (along − across) n nᵀ."""
-    n = unit(axis)
+    n = unit_vector(axis)
     k = along - across
     diagonal = tuple(across + k * c * c for c in n)
     return (*diagonal, k * n[0] * n[1] + 0.0, k * n[0] * n[2] + 0.0, k * n[1] * n[2] + 0.0)

@@ -140,7 +140,7 @@ class Names(Field):
 
 
 @dataclass(frozen=True)
-class Part(Field):
+class PartField(Field):
     """Fields within a field."""
 
     told = "fields"

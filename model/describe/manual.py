@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..joints.types import TYPES, JointType
-from .field_kinds import Group, Part
+from .field_kinds import Group, PartField
 from .fields import NEEDED, OWN, Field, Quantity, defaults_of, fields_of
 from .mechanism import Mechanism
 from .read_item import DRAWN, FORMS
@@ -78,7 +78,7 @@ def _coordinates(kind: JointType) -> str:
 
 def _paths(described: type, stem: str = "") -> Iterable[str]:
     for key, field in fields_of(described).items():
-        if isinstance(field, Part):
+        if isinstance(field, PartField):
             yield from _paths(field.described, f"{stem}{key}.")
         elif isinstance(field, Quantity) and field.parameter:
             yield stem + key

@@ -35,7 +35,7 @@ from .field_kinds import (
     Inertia,
     Names,
     Orientation,
-    Part,
+    PartField,
     Range,
     Reference,
     Text,
@@ -96,8 +96,8 @@ class Joint:
     type: Annotated[str, TypeOfJoint("see the next table")]
     parent: Annotated[str, Reference("what holds it; may be `ground`", "body")]
     child: Annotated[str, Reference("what it moves; may be `ground`", "body")]
-    on_parent: Annotated[Frame, Part(_SITS, Frame, otherwise=_SIDE)] = Frame()
-    on_child: Annotated[Frame, Part("the same on the child", Frame, otherwise=_SIDE)] = Frame()
+    on_parent: Annotated[Frame, PartField(_SITS, Frame, otherwise=_SIDE)] = Frame()
+    on_child: Annotated[Frame, PartField("the same on the child", Frame, otherwise=_SIDE)] = Frame()
     pitch: Annotated[
         Number,
         Quantity(

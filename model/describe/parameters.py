@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from ..joints.types import JointType
-from .field_kinds import Group, Part
+from .field_kinds import Group, PartField
 from .fields import ONE, PER_FREEDOM, Around, Field, Quantity, fields_of
 from .flaws import Flaw, Place, nearest, plain_vector
 from .mechanism import Mechanism
@@ -83,7 +83,7 @@ def paths(mechanism: Mechanism) -> list[Location]:
 
 def _paths(stem: str, item: Any, joint: JointType | None) -> Iterator[Location]:
     for key, field in fields_of(type(item)).items():
-        if isinstance(field, Part):
+        if isinstance(field, PartField):
             yield from _paths(f"{stem}{key}.", getattr(item, key), joint)
         elif isinstance(field, Quantity) and field.changeable(item, key, joint):
             yield _location(stem + key, field, joint)
@@ -120,7 +120,7 @@ def _holder(mechanism: Mechanism, whole: str) -> tuple[Any, JointType | None]:
     holder = next((item for item in items if [item.name] == words[1:2]), None)
     joint = mechanism.joint_type(holder)
     for key in words[2:]:
-        inner = holder is not None and isinstance(fields_of(type(holder)).get(key), Part)
+        inner = holder is not None and isinstance(fields_of(type(holder)).get(key), PartField)
         holder = getattr(holder, key) if inner else None
     return holder, joint
 
@@ -214,7 +214,7 @@ def default_vector(mechanism: Mechanism, names: Iterable[str] | None = None) -> 
     return np.concatenate([np.zeros(0), *values])
 
 
-def vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndarray:
+def parameter_vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndarray:
     """p as described but for the named values, which are refused where a description's would be."""
     changed = mechanism
     given = layout(mechanism, values)

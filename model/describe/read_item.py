@@ -13,7 +13,7 @@ from typing import Any
 from ..joints.types import TYPES, JointType
 from .drawing import Vector, axes, minus, orientation
 from .entries import Entries
-from .field_kinds import Choice, Direction, Group, Part, Word
+from .field_kinds import Choice, Direction, Group, PartField, Word
 from .fields import Around, Field, Quantity, defaults_of, fields_of
 from .flaws import made_at
 from .mechanism import ORIGIN, UPRIGHT, Body, Frame, Joint, Mechanism, Strut
@@ -68,7 +68,7 @@ class Reading:
         entries = Entries(entry, (file, name), (*fields_of(described), *forms), self.around, hints)
         values: dict[str, Any] = {group.split: file == group.files[-1]} if group.split else {}
         for key, field in fields_of(described).items():
-            if isinstance(field, Part):
+            if isinstance(field, PartField):
                 continue
             values[key] = entries.read(key, field, defaults_of(described)[key])
             if self.drawn and isinstance(field, Quantity) and field.on and key in entries:

@@ -42,9 +42,9 @@ def _example(name: str) -> str:
     return resources.files(examples).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def load(source: str | os.PathLike[str], check: Check) -> Mechanism:
+def load_with(source: str | os.PathLike[str], check: Check) -> Mechanism:
     """The mechanism of that name among the shipped examples, or in the file of that path."""
-    return read(*source_of(source), check)
+    return read_with(*source_of(source), check)
 
 
 def source_of(source: str | os.PathLike[str]) -> tuple[str, str]:
@@ -61,7 +61,7 @@ def source_of(source: str | os.PathLike[str]) -> tuple[str, str]:
     return text_of(path), text
 
 
-def read(text: str, file: str, check: Check) -> Mechanism:
+def read_with(text: str, file: str, check: Check) -> Mechanism:
     """The mechanism described in `text`, if `check` lets it pass; messages name `file` and the line."""
     return built(text, file, lambda values: check(build(values, file)[0]))
 

@@ -12,8 +12,8 @@ from typing import Any
 from ..errors import DescriptionError
 from ..joints.types import TYPES, JointType
 from .check import check
-from .drawing import Vector, axes, plus
-from .field_kinds import Coordinates, Gravity, Group, Inertia, Orientation, Part
+from .drawing import Vector, axes, vector_sum
+from .field_kinds import Coordinates, Gravity, Group, Inertia, Orientation, PartField
 from .fields import ONE, Field, Quantity, fields_of
 from .flaws import Place
 from .mechanism import Body, Frame, Joint, Mechanism, Strut
@@ -52,7 +52,7 @@ def _same(a: Any, b: Any, reach: float) -> bool:
 def _same_value(field: Field, x: Any, y: Any, reach: float) -> bool:
     if isinstance(field, Group):
         return len(x) == len(y) and all(_same(*pair, reach) for pair in zip(x, y, strict=True))
-    if isinstance(field, Part):
+    if isinstance(field, PartField):
         return _same(x, y, reach)
     if not isinstance(field, Quantity):
         return bool(x == y)
@@ -100,7 +100,7 @@ class _Rewriting:
     def _field(self, old: Any, new: Any, key: str, place: Place, kind: JointType | None) -> None:
         """A field, if it differs; frames follow their joint."""
         field, value = fields_of(type(old))[key], getattr(new, key)
-        if isinstance(field, Part) or _same_value(field, getattr(old, key), value, self.edits.reach):
+        if isinstance(field, PartField) or _same_value(field, getattr(old, key), value, self.edits.reach):
             return
         if not isinstance(field, Quantity):
             raise NotInPlace
@@ -124,7 +124,7 @@ class _Rewriting:
 
     def _drawn(self, body: str, point: Vector) -> Vector:
         """A point of a body in the axes of the file."""
-        return plus(point, self.origins[body]) if self.drawn else point
+        return vector_sum(point, self.origins[body]) if self.drawn else point
 
     def _frames(self, old: Joint, new: Joint, place: Place) -> None:
         """Where and how the joint sits on its bodies, said once for both of them or on each."""

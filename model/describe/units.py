@@ -67,7 +67,7 @@ _FACTOR = re.compile(r"\s*([*·⋅./ ]?)\s*([A-Za-z°]+)\s*(?:\^?\s*(-?[1-9])|([
 _LONGEST = 60
 
 
-def parse(text: str) -> Unit | None:
+def parse_unit(text: str) -> Unit | None:
     """The unit written in `text`, None if it is not one; "1" is no unit at all."""
     unit = Unit(Fraction(1), 0)
     place = 0
@@ -97,7 +97,7 @@ def _converted(text: str, unit: str) -> float:
     found = _NUMBER.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
         raise DescriptionError(f"must be a number, not {kind(text)}")
-    given, wanted = parse(found[2]), parse(unit)
+    given, wanted = parse_unit(found[2]), parse_unit(unit)
     assert wanted is not None, unit
     if given is None or (found[2] and not given.fits(wanted)):
         wrong = f"has the unknown unit '{found[2]}'" if given is None else f"can't be in '{found[2]}'"
@@ -112,13 +112,13 @@ def _converted(text: str, unit: str) -> float:
 def like(x: float, present: Any) -> str:
     """The number as text, in the unit of the one that is there now, such as "30 deg"."""
     found = _NUMBER.fullmatch(present) if isinstance(present, str) else None
-    unit = parse(found[2]) if found else None
+    unit = parse_unit(found[2]) if found else None
     if found is None or unit is None or not found[2]:
-        return number(x)
-    return f"{number(x / pi**unit.turns / float(unit.factor))} {found[2]}"
+        return shortest_text(x)
+    return f"{shortest_text(x / pi**unit.turns / float(unit.factor))} {found[2]}"
 
 
-def number(x: float) -> str:
+def shortest_text(x: float) -> str:
     """The shortest text that is read as this number."""
     return ".nan" if isnan(x) else ("-.inf" if x < 0 else ".inf") if isinf(x) else repr(x).removesuffix(".0")
 

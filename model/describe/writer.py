@@ -7,7 +7,7 @@ from typing import Any
 
 from ..files import write_atomically
 from .check import check
-from .field_kinds import Group, Part
+from .field_kinds import Group, PartField
 from .fields import defaults_of, fields_of
 from .mechanism import Mechanism, Strut
 from .reader import source_of
@@ -48,7 +48,7 @@ def entry(item: Any) -> dict[str, Any]:
     for key, field in fields_of(type(item)).items():
         value = getattr(item, key)
         if not isinstance(field, Group) and value != defaults_of(type(item))[key]:
-            result[field.name_in_file or key] = entry(value) if isinstance(field, Part) else value
+            result[field.name_in_file or key] = entry(value) if isinstance(field, PartField) else value
     if isinstance(item, Strut):
         result["length"] = item.length  # a spring is read with its length or not at all
     return result

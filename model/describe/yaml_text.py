@@ -31,7 +31,7 @@ from ruamel.yaml.reader import ReaderError
 
 from ..errors import DescriptionError
 from .flaws import Flaw, Place
-from .units import number
+from .units import shortest_text
 
 Built = TypeVar("Built")
 LARGEST_FILE = 1_000_000  # bytes; a mechanism of a thousand bodies needs half of it
@@ -231,7 +231,7 @@ def written(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):
-        return number(value)
+        return shortest_text(value)
     if _PLAIN.fullmatch(value) and value.lower() not in ("true", "false", "null"):
         return value
     return _ODD.sub(lambda odd: f"\\u{ord(odd[0]):04x}", dumps(value, ensure_ascii=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import AssemblyError
-from ..joints.rows import Across, Distance, SlideDistance
+from ..joints.rows import Across, FixedDistance, SlideDistance
 from ..joints.types import TYPES
 from .dimensions import Block, Design
 
@@ -35,7 +35,7 @@ def gaps(design: Design, q: np.ndarray, p: np.ndarray) -> dict[str, tuple[float,
             at += lock.rows
             if isinstance(lock, Across):
                 turns += list(np.abs(rows))
-            elif isinstance(lock, Distance | SlideDistance):
+            elif isinstance(lock, FixedDistance | SlideDistance):
                 length = float(now.joint(cut.name).length)
                 places.append(abs(np.sqrt(max(rows[0] + length**2, 0.0)) - length))
             else:

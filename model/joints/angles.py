@@ -26,7 +26,7 @@ class Aim(NamedTuple):
 
 def aim(x: Any, y: Any, z: Any, near: Sequence[Any]) -> Aim:
     """Rz(yaw) Ry(pitch) x̂ = (x, y, z): yaw first, then pitch in its plane, so no digits are lost at 90°."""
-    yaw = choose(ca.hypot(x, y) < GIMBAL, near[0], nearest_angle(ca.atan2(y, x), near[0], pi))
+    yaw = one_of_two(ca.hypot(x, y) < GIMBAL, near[0], nearest_angle(ca.atan2(y, x), near[0], pi))
     c, s = ca.cos(yaw), ca.sin(yaw)
     return Aim(yaw, nearest_angle(ca.atan2(-z, c * x + s * y), near[1], 2 * pi), c, s)
 
@@ -60,6 +60,6 @@ def nearest_angle(angle: Any, to: Any, period: float) -> Any:
     return angle + period * ca.floor((to - angle) / period + 0.5)
 
 
-def choose(first: Any, a: Any, b: Any) -> Any:
+def one_of_two(first: Any, a: Any, b: Any) -> Any:
     """a or b, exactly, for numbers and symbols alike; both must be finite."""
     return first * a + (1 - first) * b

@@ -143,7 +143,7 @@ class Together(_Primitive):
 
 
 @dataclass(frozen=True)
-class Distance(_Primitive):
+class FixedDistance(_Primitive):
     """The origins stay `length` apart: Φ = d·d − ℓ² (paper 003, Eq. 17)."""
 
     label = "distance"
@@ -216,4 +216,4 @@ class Thread(_Primitive):
         ]
 
 
-Primitive = Across | Along | AlongChild | Together | Distance | SlideDistance | Thread
+Primitive = Across | Along | AlongChild | Together | FixedDistance | SlideDistance | Thread

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from .moves import Hz, Move, Px, Py, Pz, Q, Rx, Ry, Rz, Slide, Turn
-from .rows import Across, Along, AlongChild, Distance, Primitive, SlideDistance, Thread, Together
+from .rows import Across, Along, AlongChild, FixedDistance, Primitive, SlideDistance, Thread, Together
 
 X, Y, Z = 0, 1, 2
 LOCK_ROWS = "xyzijk"  # of the lock constraint of paper 001: three slides, three turns
@@ -33,7 +33,7 @@ def lock_rows(move: Move) -> str:
     return "".join(["xyz"[k] for k in move.slides] + ["ijk"[k] for k in move.turns])
 
 
-class Part(NamedTuple):
+class PlacedMove(NamedTuple):
     """A move of a joint, and where its numbers stand among the joint's coordinates and speeds."""
 
     move: Move
@@ -55,10 +55,10 @@ class JointType:
     # -- coordinates and speeds ----------------------------------------------------------
 
     @property
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[PlacedMove]:
         nq = nv = 0
         for move in self.moves or ():
-            yield Part(move, slice(nq, nq + move.nq), slice(nv, nv + move.nv))
+            yield PlacedMove(move, slice(nq, nq + move.nq), slice(nv, nv + move.nv))
             nq, nv = nq + move.nq, nv + move.nv
 
     @property
@@ -252,7 +252,7 @@ TYPES: dict[str, JointType] = {
         JointType(
             "distance",
             None,
-            (Distance(),),
+            (FixedDistance(),),
             lambda R, p, e, joint: [],
             "a massless rod with ball ends: keeps two points 'length' apart",
         ),
@@ -260,7 +260,7 @@ TYPES: dict[str, JointType] = {
         JointType(
             "revolute-spherical",
             None,
-            (Along(Z), Distance()),
+            (Along(Z), FixedDistance()),
             lambda R, p, e, joint: [],
             "a massless arm 'length' long: a hinge on the parent, a ball on the child",
         ),

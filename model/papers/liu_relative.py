@@ -114,7 +114,9 @@ def _traced(move: Move, reverse: bool) -> ca.Function:
     return ca.Function("move", [q, *fields.values()], results)
 
 
-def jacobian(constraint: Constraint, mechanism: Mechanism, tree: Tree, q: Array) -> tuple[Array, Array]:
+def relative_jacobian(
+    constraint: Constraint, mechanism: Mechanism, tree: Tree, q: Array
+) -> tuple[Array, Array]:
     """Residual (m,) and Φ_q = Σ ∂Φ/∂r Jʳ + Σ ∂Φ/∂v J(v') (m, nq) in relative coordinates (Eqs. 17, 20)."""
     ends = (constraint.body1, constraint.body2)
     slopes = [on_ground(len(q)) if b == GROUND else body_slopes(mechanism, tree, q, b) for b in ends]

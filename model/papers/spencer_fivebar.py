@@ -40,7 +40,7 @@ class Run(NamedTuple):
     sharpness: np.ndarray  # |u_mᵀ Ġv| of (3.7)
 
 
-def followed(simulation: Simulation, duration: float, progress: Progress) -> Run:
+def followed_motion(simulation: Simulation, duration: float, progress: Progress) -> Run:
     """Run with all that the thesis plots; a run that breaks down ends there."""
     rows: list[tuple[Any, ...]] = []
     start = simulation.outputs()["energy"]
@@ -116,14 +116,14 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
         MethodSimulation("fivebar", start=SINGULAR, formulation="svd", stabilization="none") for _ in range(2)
     )
     bare.method().most_substeps = 1
-    first = {"as printed": followed(bare, 3.2, share(0))}
-    first["sub-steps near the singularity"] = followed(careful, 3.2, share(1))
+    first = {"as printed": followed_motion(bare, 3.2, share(0))}
+    first["sub-steps near the singularity"] = followed_motion(careful, 3.2, share(1))
     second = {}
     for k, (name, (formulation, stabilization)) in enumerate(WAYS.items()):
         s = MethodSimulation("fivebar", formulation=formulation, stabilization=stabilization)
         if formulation != "default":
             s.method().most_substeps = 1
-        second[name] = followed(s, 5.0, share(2 + k))
+        second[name] = followed_motion(s, 5.0, share(2 + k))
     rows1 = [
         {
             "SVD, not stabilized": name,

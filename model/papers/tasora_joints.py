@@ -16,7 +16,7 @@ from ..cartesian.laws import ramp
 from ..cartesian.lock import ROWS, TABLE1, Lock, Marker, masks
 from ..joints import euler
 from ..joints.types import LOCK_ROWS
-from ..manifold.rank import rank_of as singular_rank
+from ..manifold.rank import rank_of_mask as singular_rank
 from . import Progress, Study, Verdict
 
 ABOUT = "001, Table 1: the joints that the lock constraint makes, with rank and freedom of all 64 masks"
@@ -52,7 +52,7 @@ def _unit(q: np.ndarray) -> np.ndarray:
     return np.asarray(q / np.linalg.norm(q))
 
 
-def rank_of(mask: str, random: np.random.Generator) -> tuple[int, float, float]:
+def rank_of_mask(mask: str, random: np.random.Generator) -> tuple[int, float, float]:
     """Rank of a mask's rows, their smallest singular value and largest residual at a feasible pose."""
     lock, q1, q2 = feasible(mask, random)
     rest = np.zeros(7)
@@ -68,7 +68,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     names = {mask: name for name, mask in TABLE1.items()}
     rows: list[dict[str, Any]] = []
     for k, mask in enumerate(masks()):
-        found = [rank_of(mask, random) for _ in range(POSES)]
+        found = [rank_of_mask(mask, random) for _ in range(POSES)]
         ranks = {rank for rank, _, _ in found}
         rows.append(
             {

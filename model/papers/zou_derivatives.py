@@ -50,7 +50,7 @@ class End(NamedTuple):
         return self.r + self.arm
 
 
-class Side(NamedTuple):
+class PairSide(NamedTuple):
     """Derivatives of some rows by one body and the joint's place on it: columns of Table 1, 3 each."""
 
     r: Array  # by δr
@@ -64,8 +64,8 @@ class Partials(NamedTuple):
     """Residual of some rows, derivatives by either side, and by the fields of the joint, rows × 1 each."""
 
     value: Array
-    i: Side
-    j: Side
+    i: PairSide
+    j: PairSide
     fields: dict[str, Array]
 
 
@@ -78,10 +78,10 @@ def partials(locks: tuple[Primitive, ...], i: End, j: End, fields: Any) -> Parti
     return Partials(value.ravel(), _side(ri, wi, i), _side(rj, wj, j), by_field)
 
 
-def _side(c_r: Array, c_w: Array, end: End) -> Side:
+def _side(c_r: Array, c_w: Array, end: End) -> PairSide:
     turn = c_w - c_r @ tilde(end.arm)
     state = np.hstack([c_r, turn - c_r @ tilde(end.r)])
-    return Side(c_r, turn, c_r @ end.A, c_w @ end.A, state)
+    return PairSide(c_r, turn, c_r @ end.A, c_w @ end.A, state)
 
 
 @cache

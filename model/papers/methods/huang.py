@@ -82,19 +82,19 @@ class Reactions(NamedTuple):
     moments: dict[str, np.ndarray]
 
 
-class Unknowns(NamedTuple):
+class StepUnknowns(NamedTuple):
     """Where the reaction of a joint stands in Q: three of force and, unless it is a ball, three of moment."""
 
     force: slice
     moment: slice
 
 
-def unknowns(joints: Iterable[Joint]) -> dict[str, Unknowns]:
+def step_unknowns(joints: Iterable[Joint]) -> dict[str, StepUnknowns]:
     result, at = {}, 0
     for joint in joints:
         middle = at + 3
         end = middle if Ball() in (TYPES[joint.type].moves or ()) else middle + 3
-        result[joint.name] = Unknowns(slice(at, middle), slice(middle, end))
+        result[joint.name] = StepUnknowns(slice(at, middle), slice(middle, end))
         at = end
     return result
 
@@ -130,7 +130,7 @@ def bodies_after(eq: Equations) -> ca.Function:
 def _step(eq: Equations) -> tuple[list[tuple[Any, bool]], Any, Any, list[Moving]]:
     """Conditions with whether each is for a released axis, Q, Δt, and the bodies under forces and Q."""
     model, mechanism, tree = eq.model, eq.mechanism, eq.tree
-    t, where = terms(eq), unknowns(mechanism.joints)
+    t, where = terms(eq), step_unknowns(mechanism.joints)
     motion, wrenches = t.motion, dict(t.applied.wrenches)
     Q, h = ca.SX.sym("Q", max(u.moment.stop for u in where.values())), ca.SX.sym("h")
 
@@ -226,7 +226,7 @@ class Taylor:
         """Solve Eq. 36."""
         A, right = self._evaluate(reaction_system, q, v, [h])
         Q = np.linalg.lstsq(A, -right, rcond=SINGULAR)[0]
-        where = unknowns(self.simulation.mechanism.joints)
+        where = step_unknowns(self.simulation.mechanism.joints)
         released = [k for k, (_, free) in enumerate(_step(self.simulation.equations)[0]) if free]
         forces = {name: Q[at.force] for name, at in where.items()}
         moments = {name: Q[at.moment] if len(Q[at.moment]) else np.zeros(3) for name, at in where.items()}
