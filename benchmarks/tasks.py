@@ -17,7 +17,7 @@ from ..model import Simulation
 from ..model.compile.kernel import Kernel, find_compiler, kernel
 from ..model.equations import terms as equations
 from ..model.linear import exact as linear_equations
-from ..model.linear.linearize import chart, fewest_operations, linear_kernel
+from ..model.linear.linearize import chart, fewest_operations, linear_kernel, underlying_slopes
 from ..model.manifold import step
 from .measure import Effort, Rows, Timing, rows, side_by_side
 from .subjects import Subject, chain
@@ -49,8 +49,8 @@ def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
         if any(hasattr(model, "centres_after") for model in models.values()):
             later[state] = centres_after(subject, q, v, WHILE)
         dv, _ = ours.kernel("dynamics")(*at, p)
-        T, F, _ = (np.array(x) for x in basis(*at, p))
-        slopes = F[ours.tree.nv :]
+        T = np.array(basis(*at, p))
+        slopes = underlying_slopes(ours.engine, replace(ours.state, q=q, v=v, u=subject.u), T)[ours.tree.nv :]
         found = [("accelerations", VIRTUAL, dv, slow(*at, p)[0])]
         for name, model in models.items():
             if hasattr(model, "accelerations"):

@@ -62,7 +62,7 @@ def eigenvalue_sensitivities(
                 "first, or hold the independent coordinates"
             )
         n = len(R)
-        K = chart_kernel(design.engine, "tangent_basis", R)(*at)[0][: eq.tree.nv, :n]
+        K = chart_kernel(design.engine, "tangent_basis", R)(*at)[: eq.tree.nv, :n]
         seeds[0] = design.dq - design.N @ K @ np.linalg.solve(A[n:, :n], slope)
         dA = along(at, seeds)[1][0]
     values, left, right = eig(A, left=True, right=True)

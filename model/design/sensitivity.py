@@ -24,7 +24,7 @@ from ..engine import Engine
 from ..equations.terms import closure
 from ..errors import SimulationError
 from ..linear.directional import Directional
-from ..linear.exact import tangent_map
+from ..linear.linearize import coordinate_map
 from ..manifold.rank import nearest_solution
 from ..manifold.step import runge_kutta
 from ..run.independent import selected
@@ -145,7 +145,6 @@ class Marked:
         for path in marked.values():
             numbers.locate(described, path)
         engine = self.engine = Engine(replace(described, parameters=marked), compile=False)
-        eq = engine.equations
         state, p = simulation.state, numbers.default_vector(engine.mechanism)
         self.at = (state.q, state.v, state.u, p)
         self.columns = tuple(
@@ -156,7 +155,7 @@ class Marked:
         speeds = engine.variables.speeds.columns()
         self.held = tuple(speeds[k].name for k in picked)
         self.R, self.dp = np.eye(engine.tree.nv)[picked], np.eye(p.size)
-        self.N = np.array(ca.Function("N", [eq.q], [ca.densify(tangent_map(eq))])(state.q))
+        self.N = coordinate_map(engine, state.q)
         self.dq, self.dv = self._followed(picked)
 
     def outputs(self, wanted: str | Iterable[str]) -> tuple[tuple[str, ...], Directional]:

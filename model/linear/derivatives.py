@@ -22,7 +22,7 @@ What they cost is counted in `linear/derivatives_closed.py` and by `cutjoint rep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -82,53 +82,43 @@ def newton_euler_slopes(
 
 
 def _position_twists(model: Model, motion: Motion, v: Any, dv: Any) -> tuple[list[Any], list[Any]]:
-    """Outward recursion of ∂_j V_i and ∂_j V̇_i.
+    """∂_j V_i and ∂_j V̇_i. At the joint itself ∂_j V = −ad_{S_j} Ad_{f⁻¹} V_P and
+    ∂_j V̇ = −ad_{S_j} Ad_{f⁻¹} V̇_P − ad_{Sv} ∂_j V, which for one freedom are −ad_S V and −ad_S V̇."""
 
-    At the joint itself ∂_j V = −ad_{S_j} Ad_{f⁻¹} V_P and ∂_j V̇ = −ad_{S_j} Ad_{f⁻¹} V̇_P − ad_{Sv} ∂_j V,
-    which for one freedom are −ad_S V and −ad_S V̇; behind it both are carried outward.
-    """
-    V: list[Any] = []
-    dV: list[Any] = []
-    for i, link in enumerate(model.tree.links):
-        S, Sv = model.subspaces[i], _joint_twist(model, i, v)
-        slope, rate = _carried(model, motion.f[i], V, dV, link.parent, Sv)
-        Vi, dVi = motion.V[i], motion.dV[i]
+    def own(i: int, S: Any, Sv: Any) -> tuple[Any, Any]:
+        V, dV = motion.V[i], motion.dV[i]
         if S.shape[1] == 1:
-            slope[:, link.v], rate[:, link.v] = twist_bracket(Vi) @ S, twist_bracket(dVi) @ S
-        elif link.move:
-            slope[:, link.v] = twist_bracket(Vi - Sv) @ S
-            from_parent = dVi - _joint_twist(model, i, dv) + twist_bracket(Sv) @ Vi
-            rate[:, link.v] = twist_bracket(from_parent) @ S - twist_bracket(Sv) @ slope[:, link.v]
-        V.append(slope)
-        dV.append(rate)
-    return V, dV
+            return twist_bracket(V) @ S, twist_bracket(dV) @ S
+        slope = twist_bracket(V - Sv) @ S
+        from_parent = dV - _joint_twist(model, i, dv) + twist_bracket(Sv) @ V
+        return slope, twist_bracket(from_parent) @ S - twist_bracket(Sv) @ slope
+
+    return _outward(model, motion, v, own)
 
 
 def _speed_twists(model: Model, motion: Motion, v: Any) -> tuple[list[Any], list[Any]]:
-    """Outward recursion of ∂V_i/∂v_j, which is J_i, and ∂V̇_i/∂v_j.
+    """∂V_i/∂v_j, which is J_i, and ∂V̇_i/∂v_j. At the joint itself S_j and ad_V S_j − ad_{Sv} S_j."""
+    return _outward(model, motion, v, lambda i, S, Sv: (S, twist_bracket(motion.V[i] - Sv) @ S))
 
-    At the joint itself S_j and ad_V S_j − ad_{Sv} S_j.
-    """
+
+def _outward(
+    model: Model, motion: Motion, v: Any, own: Callable[[int, Any, Any], tuple[Any, Any]]
+) -> tuple[list[Any], list[Any]]:
+    """Outward recursion of ∂V_i and ∂V̇_i: `own` columns at each joint, behind it both are carried on by
+    ∂V_i = Ad_{f⁻¹} ∂V_P and ∂V̇_i = Ad_{f⁻¹} ∂V̇_P − ad_{Sv} ∂V_i."""
     V: list[Any] = []
     dV: list[Any] = []
     for i, link in enumerate(model.tree.links):
         S, Sv = model.subspaces[i], _joint_twist(model, i, v)
-        slope, rate = _carried(model, motion.f[i], V, dV, link.parent, Sv)
+        slope, rate = ca.SX(6, model.tree.nv), ca.SX(6, model.tree.nv)
+        if link.parent >= 0:
+            slope = columns_to_child(motion.f[i], V[link.parent])
+            rate = columns_to_child(motion.f[i], dV[link.parent]) - twist_bracket(Sv) @ slope
         if link.move:
-            slope[:, link.v], rate[:, link.v] = S, twist_bracket(motion.V[i] - Sv) @ S
+            slope[:, link.v], rate[:, link.v] = own(i, S, Sv)
         V.append(slope)
         dV.append(rate)
     return V, dV
-
-
-def _carried(
-    model: Model, f: Pose, V: Sequence[Any], dV: Sequence[Any], parent: int, Sv: Any
-) -> tuple[Any, Any]:
-    """∂V_i = Ad_{f⁻¹} ∂V_P and ∂V̇_i = Ad_{f⁻¹} ∂V̇_P − ad_{Sv} ∂V_i for the joints further in."""
-    if parent < 0:
-        return ca.SX(6, model.tree.nv), ca.SX(6, model.tree.nv)
-    slope = columns_to_child(f, V[parent])
-    return slope, columns_to_child(f, dV[parent]) - twist_bracket(Sv) @ slope
 
 
 def _link_wrenches(model: Model, motion: Motion, V: Sequence[Any], dV: Sequence[Any]) -> list[Any]:

@@ -54,7 +54,7 @@ from ..joints.rigid_motion import Pose
 from ..joints.rows import Ends
 from ..joints.types import TYPES
 from .derivatives import StateSlopes, newton_euler_slopes, path_jacobians
-from .exact import _arguments, bracket
+from .exact import bracket, picked_speeds, state_space
 
 
 class CutRows(NamedTuple):
@@ -200,11 +200,10 @@ def basis(model: Model, f: list[Pose], R: Any, v: Any, dv: Any = None) -> Basis:
 
 def elimination(R: Any, G: Any) -> Elimination:
     """Factorize N = RᵀR + GᵀG, or GᵀG of the dependent columns where R picks the independent ones."""
-    picks = R.is_constant() and R.nnz() == R.shape[0] and all(float(x) == 1 for x in R.nonzeros())
-    picked = set(R.sparsity().get_triplet()[1]) if picks else set()
+    picked = picked_speeds(R)
     free = [k for k in range(G.shape[1]) if k not in picked]
     part = ca.sparsify(G[:, free])
-    normal = ca.sparsify(part.T @ part if picks else R.T @ R + G.T @ G)
+    normal = ca.sparsify(part.T @ part if picked else R.T @ R + G.T @ G)
     return Elimination(R, G, free, part, factorize(normal, least_degree(normal)))
 
 
@@ -278,9 +277,4 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     A21 = -_solve(inertia, bent + K.T @ (Nq @ K + Nv @ L) + MK.T @ (dL - L @ RCK))
     A22 = -_solve(inertia, K.T @ (Nv @ K) + MK.T @ (dK + L))
     B2 = -_solve(inertia, K.T @ Nu) if eq.u.numel() else ca.SX(R.shape[0], 0)
-    p = R.shape[0]
-    A = ca.vertcat(ca.horzcat(-0.5 * RCK, ca.SX.eye(p)), ca.horzcat(A21, A22))
-    B = ca.vertcat(ca.SX(p, eq.u.numel()), B2)
-    out = ca.cse([ca.densify(A), ca.densify(B)])
-    arguments, names = _arguments(eq, R)
-    return ca.Function("recursive_linear", arguments, out, names, ["A", "B"])
+    return state_space("recursive_linear", eq, R, K, (A21, A22, B2))

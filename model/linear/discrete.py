@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from ..engine import Engine
@@ -13,8 +12,7 @@ from ..manifold.step import runge_kutta
 from ..run.independent import chart
 from ..state import State
 from .directional import Directional
-from .exact import tangent_map
-from .linearize import linearize, tangents
+from .linearize import coordinate_map, linearize, tangents
 from .model import LinearModel
 
 
@@ -28,12 +26,12 @@ def discretize(engine: Engine, state: State, h: float, states: Any = None) -> Li
     eq, nv, nu = engine.equations, engine.tree.nv, len(engine.inputs)
     at = (state.q, state.v, state.work, state.u, state.p, h)
     step = runge_kutta(eq, 1)
-    N = ca.Function("N", [eq.q], [ca.densify(tangent_map(eq))])
     T = tangents(engine, state, R)
     n = T.shape[1]
-    dq, dv = (np.hstack([x, np.zeros((len(x), nu))]) for x in (np.array(N(state.q)) @ T[:nv], T[nv:]))
+    moved = coordinate_map(engine, state.q) @ T[:nv], T[nv:]
+    dq, dv = (np.hstack([x, np.zeros((len(x), nu))]) for x in moved)
     du = np.hstack([np.zeros((nu, n)), np.eye(nu)])
     new, slopes = Directional(step, n + nu)(at, [dq, dv, None, du, None, None])
-    turned = np.linalg.pinv(np.array(N(new[0]))) @ slopes[0]
+    turned = np.linalg.pinv(coordinate_map(engine, new[0].ravel())) @ slopes[0]
     both = np.vstack([R @ turned, R @ slopes[1]])
     return replace(linearize(engine, state, states=R), A=both[:, :n], B=both[:, n:], step=h)

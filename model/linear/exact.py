@@ -50,10 +50,6 @@ class ResidualSlopes(NamedTuple):
 class Tangent(NamedTuple):
     """A point of the manifold with its chart: what all linear models are made from."""
 
-    dv: Any
-    lam: Any
-    system: Constrained
-    G: Any
     W: Any
     Z: Any
     K: Any  # δθ = K δy_q
@@ -125,7 +121,7 @@ def tangent_point(eq: Equations, R: Any) -> Tangent:
     part = residual_slopes(eq, dv, lam)
     half = 0.5 * (part.cv @ K - t.G @ (bracket(eq, eq.v) @ K))  # D_q(Gv) K
     X = ca.horzcat(*(_onto(system, -column) for column in ca.horzsplit(half)))
-    return Tangent(dv, lam, system, t.G, W, Z, K, X, part)
+    return Tangent(W, Z, K, X, part)
 
 
 def _onto(system: Constrained, c: Any) -> Any:
@@ -134,17 +130,11 @@ def _onto(system: Constrained, c: Any) -> Any:
     return accelerations(system, ca.SX(n, 1), c, 1)[0] if system.rows else ca.SX(n, 1)
 
 
-def _dependent(t: Tangent, R: Any, C: Any) -> Any:
-    """Columns x with G x = c and R x = 0, one for each column c of C."""
-    X = ca.horzcat(*(_onto(t.system, column) for column in ca.horzsplit(C)))
-    return X - t.K @ (R @ X)
-
-
 def _basis(W: Any, R: Any) -> Any:
     """K = W (R W)⁻¹; where R picks single speeds, those rows of K are the unit matrix."""
     S = ca.densify(R @ W)
     factor = factorize(S, list(range(S.shape[0])))
-    picked = _picked(R)
+    picked = picked_speeds(R)
     rows = []
     for k in range(W.shape[0]):
         if k in picked:
@@ -160,7 +150,7 @@ def _arguments(eq: Equations, R: Any) -> tuple[list[Any], list[str]]:
     return [eq.q, eq.v, eq.u, eq.p, *more[0]], ["q", "v", "u", "p", *more[1]]
 
 
-def _picked(R: Any) -> dict[int, int]:
+def picked_speeds(R: Any) -> dict[int, int]:
     """Speed -> row of R, if R is a constant selection of speeds."""
     if not R.is_constant() or R.nnz() != R.shape[0] or not all(float(x) == 1 for x in R.nonzeros()):
         return {}
@@ -174,41 +164,26 @@ def linear(eq: Equations, R: Any) -> ca.Function:
     A = [−½R[v,·]K, I; Â21, Â22] (004, 4.2; the printed one lacks τ(t) and the balls' bracket).
     """
     t = tangent_point(eq, R)
-    A21, A22, B2 = reduced(t, R)
-    p = R.shape[0]
-    A = ca.vertcat(ca.horzcat(-0.5 * (R @ (bracket(eq, eq.v) @ t.K)), ca.SX.eye(p)), ca.horzcat(A21, A22))
-    B = ca.vertcat(ca.SX(p, eq.u.numel()), B2)
-    arguments, names = _arguments(eq, R)
-    out = ca.cse([ca.densify(A), ca.densify(B)])
-    return ca.Function("linear", arguments, out, names, ["A", "B"])
-
-
-def reduced(t: Tangent, R: Any) -> tuple[Any, Any, Any]:
-    """Â21, Â22 and the input matrix, p rows each."""
     part = t.partials
     gq = -(t.W.T @ part.Eq + t.Z.T @ part.cq)
     gv = -(t.W.T @ part.Ev + t.Z.T @ part.cv)
     A22 = gv @ t.K
-    return gq @ t.K + gv @ t.X - A22 @ (R @ t.X), A22, -(t.W.T @ part.Eu)
+    A21 = gq @ t.K + gv @ t.X - A22 @ (R @ t.X)
+    return state_space("linear", eq, R, t.K, (A21, A22, -(t.W.T @ part.Eu)))
+
+
+def state_space(name: str, eq: Equations, R: Any, K: Any, lower: tuple[Any, Any, Any]) -> ca.Function:
+    """(q, v, u, p) → (A, B), whose lower halves are Â21, Â22 and the inputs' matrix."""
+    A21, A22, B2 = lower
+    A = ca.blockcat([[-0.5 * (R @ (bracket(eq, eq.v) @ K)), ca.SX.eye(R.shape[0])], [A21, A22]])
+    B = ca.vertcat(ca.SX(R.shape[0], eq.u.numel()), B2)
+    arguments, names = _arguments(eq, R)
+    return ca.Function(name, arguments, ca.cse([ca.densify(A), ca.densify(B)]), names, ["A", "B"])
 
 
 def tangent_basis(eq: Equations, R: Any) -> ca.Function:
-    """(q, v, u, p) → (T, F, Fu): tangents of the manifold and the underlying ODE's slope along them.
-
-    T = [K 0; L K] spans the perturbations (δθ, δv) that stay on the manifold; F = [Df] T holds
-    (δḋ, δv̇), and Fu the same for the inputs. Both 2nv rows.
-    """
+    """(q, v, u, p) → T = [K 0; L K], 2nv × 2p: the perturbations (δθ, δv) that stay on the manifold."""
     t = tangent_point(eq, R)
-    A21, A22, B2 = reduced(t, R)
-    part, C, none = t.partials, 0.5 * bracket(eq, eq.v), ca.SX(*t.K.shape)
-    L = t.X - t.K @ (R @ t.X)
-    parts = [
-        t.K @ A2 + _dependent(t, R, -(part.cq @ dq + part.cv @ dv))
-        for A2, dq, dv in ((A21, t.K, L), (A22, none, t.K))
-    ]
-    T = ca.vertcat(ca.horzcat(t.K, none), ca.horzcat(L, t.K))
-    F = ca.vertcat(ca.horzcat(L - C @ t.K, t.K), ca.horzcat(*parts))
-    Fu = ca.vertcat(ca.SX(eq.tree.nv, eq.u.numel()), t.K @ B2)
+    T = ca.blockcat([[t.K, ca.SX(*t.K.shape)], [t.X - t.K @ (R @ t.X), t.K]])
     arguments, names = _arguments(eq, R)
-    out = [ca.densify(x) for x in (T, F, Fu)]
-    return ca.Function("tangent_basis", arguments, out, names, ["T", "F", "Fu"])
+    return ca.Function("tangent_basis", arguments, [ca.densify(T)], names, ["T"])

@@ -10,12 +10,13 @@ import numpy as np
 
 from ..compile.kernel import Kernel
 from ..engine import Engine
-from ..equations.terms import Equations
+from ..equations.terms import Equations, dynamics
 from ..run.independent import chart
 from ..state import State
 from ..variables import Variable
 from . import exact as written
 from .derivatives_closed import recursive_linear
+from .directional import Directional
 from .model import LinearModel
 
 
@@ -71,7 +72,7 @@ def linearize(
 def tangents(engine: Engine, state: State, R: np.ndarray) -> np.ndarray:
     """T = [K 0; L K]: the perturbations (δθ, δv) of each state, 2nv × 2p."""
     at = (state.q, state.v, state.u, state.p)
-    return chart_kernel(engine, "tangent_basis", R)(*at)[0]
+    return np.asarray(chart_kernel(engine, "tangent_basis", R)(*at))
 
 
 def underlying_model(engine: Engine, state: State, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -79,11 +80,27 @@ def underlying_model(engine: Engine, state: State, states: Any = None) -> tuple[
 
     P = T T⁺ projects orthogonally onto the perturbations (δθ, δv) that stay on the manifold.
     """
-    R = chart(engine, state, states)
-    at = (state.q, state.v, state.u, state.p)
-    T, F, _ = chart_kernel(engine, "tangent_basis", R)(*at)
+    T = tangents(engine, state, chart(engine, state, states))
     T_plus = np.linalg.pinv(T)
-    return F @ T_plus, T @ T_plus
+    return underlying_slopes(engine, state, T) @ T_plus, T @ T_plus
+
+
+def underlying_slopes(engine: Engine, state: State, T: np.ndarray) -> np.ndarray:
+    """(δḋ, δv̇) of the underlying ODE for perturbations (δθ, δv), the columns of T."""
+    eq, (theta, dv) = engine.equations, np.split(T, 2)
+    half = np.array(ca.Function("half", [eq.v], [0.5 * written.bracket(eq, eq.v)])(state.v))
+    seeds = [coordinate_map(engine, state.q) @ theta, dv, None, None]
+    _, (slopes, _) = Directional(dynamics(eq), T.shape[1])((state.q, state.v, state.u, state.p), seeds)
+    return np.vstack([dv - half @ theta, slopes])
+
+
+def coordinate_map(engine: Engine, q: np.ndarray) -> np.ndarray:
+    """N(q) with q̇ = N v."""
+    return np.asarray(engine.kernel("tangent_map", _map)(q))
+
+
+def _map(eq: Equations) -> ca.Function:
+    return ca.Function("tangent_map", [eq.q], [ca.densify(written.tangent_map(eq))], ["q"], ["N"])
 
 
 def state_names(engine: Engine, R: np.ndarray) -> tuple[list[str], list[str]]:
