@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cutjoint.model import Mechanism, Simulation, list_examples, load
 from cutjoint.model.equations.terms import equations
-from cutjoint.model.manifold.redundancy import grows_beside_manifold
+from cutjoint.model.manifold.rank import grows_beside_manifold
 
 MAKE = {"bricard": mechanisms.bricard, "bennett": mechanisms.bennett}
 

@@ -149,24 +149,22 @@ def accelerations(system: Constrained, f: Any, c: Any, sweeps: int = SWEEPS) -> 
     """a and λ of M a + Gᵀλ = f, G a = c."""
     y = forward(system.M, entries(f))
     rhs = [inner(system.M, column, y) - c[k] for k, column in enumerate(system.Y)]
-    lam = multipliers(system, rhs, sweeps)
+    lam = ca.SX.zeros(len(rhs), 1)
+    if system.rows:
+        b = ca.densify(ca.vertcat(*(rhs[k] for k in system.rows)))
+        lam[system.rows] = proximal(system.S, system.mu, b, sweeps)
     for k, column in enumerate(system.Y):
         for i, x in column.items():
             y[i] = y.get(i, 0) - x * lam[k]
     return backward(system.M, y), lam
 
 
-def multipliers(system: Constrained, rhs: list[Any], sweeps: int = SWEEPS) -> Any:
-    """λ of S λ = rhs by proximal sweeps."""
-    lam = ca.SX.zeros(len(rhs), 1)
-    if not system.rows:
-        return lam
-    b = ca.vertcat(*(rhs[k] for k in system.rows))
+def proximal(factor: Factor, mu: Any, b: Any, sweeps: int = SWEEPS) -> Any:
+    """λ of S λ = b from S + μ factorized: μ fades by sweeps."""
     x = ca.SX.zeros(b.shape)
     for _ in range(sweeps):
-        x = backward(system.S, forward(system.S, dict(enumerate(ca.vertsplit(b + system.mu * x)))))
-    lam[system.rows] = x
-    return lam
+        x = backward(factor, forward(factor, entries(b + mu * x)))
+    return x
 
 
 def onto_manifold(system: Constrained, c: Any) -> Any:

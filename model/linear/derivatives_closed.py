@@ -40,21 +40,21 @@ For an R that mixes speeds it is the other way round (stewart 11907 and 10700), 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
 
 from ..equations.dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
-from ..equations.forces import applied
-from ..equations.kinematics import Model, frame_in_link, outward, position_rates
-from ..equations.loops import cut_loops
+from ..equations.kinematics import Model, frame_in_link, outward
 from ..equations.solve import Factor, backward, entries, factorize, forward, least_degree
 from ..equations.terms import Equations
 from ..joints.rigid_motion import Pose
 from ..joints.rows import Ends
 from ..joints.types import TYPES
 from .derivatives import StateSlopes, newton_euler_slopes, path_jacobians
-from .exact import bracket, picked_speeds, state_space
+from .exact import bracket, displaced, picked_speeds, state_space
 
 
 class CutRows(NamedTuple):
@@ -67,8 +67,7 @@ class CutRows(NamedTuple):
     dJ: Any
     ddJ: Any
     partial_J: dict[int, Any]  # ∂_jJ
-    slope: ca.Function  # (weights w, rows) → ∂(wᵀa)/∂(displacements of both frames), 12 × 12
-    poses: tuple[Any, ...]
+    slope: Callable[[Any], Any]  # weights w of the rows → ∂(wᵀa)/∂(displacements of both frames), 12 × 12
 
 
 class Elimination(NamedTuple):
@@ -127,7 +126,7 @@ def _rows(model: Model, f: list[Pose], joint: Any, v: Any, dv: Any) -> CutRows:
     ]
     J, dJ, ddJ = (ca.vertcat(*pair) for pair in zip(*((c.J, c.dJ, c.ddJ) for c in chains), strict=True))
     empty = ca.SX(6, tree.nv)
-    partial = {
+    by_speed = {
         j: ca.vertcat(*(c.partial.get(j, empty) for c in chains))
         for j in sorted(chains[0].partial.keys() | chains[1].partial.keys())
     }
@@ -137,14 +136,14 @@ def _rows(model: Model, f: list[Pose], joint: Any, v: Any, dv: Any) -> CutRows:
     dV = dJ @ v if dv is None else J @ dv + dJ @ v
     a, x = _covectors(joint)
     w = ca.SX.sym("w", a.shape[0])
-    slope = ca.jacobian(a.T @ w, x) @ _displaced(x)
+    slope = ca.Function("slope", [x, w], [ca.jacobian(a.T @ w, x) @ _displaced(x)])
     V_, dV_ = ca.SX.sym("V", 12), ca.SX.sym("dV", 12)
     rate = _displaced(x) @ V_
     first = _along(a, x, rate)
     second = _along(first, x, rate) + _along(a, x, _displaced(x) @ dV_)
     moving = ca.Function("rows", [x, V_, dV_], [a, first, second])
     a, da, dda = (ca.sparsify(y) for y in moving(at, V, dV))
-    return CutRows(a, da, dda, J, dJ, ddJ, partial, ca.Function("slope", [x, w], [slope]), (at,))
+    return CutRows(a, da, dda, J, dJ, ddJ, by_speed, partial(slope, at))
 
 
 def _covectors(joint: Any) -> tuple[Any, Any]:
@@ -176,10 +175,10 @@ def weighted_slope(rows: list[CutRows], w: Any, nv: int) -> Any:
     for r in rows:
         part = w[at : at + r.a.shape[0]]
         at += r.a.shape[0]
-        Q += r.J.T @ (r.slope(*r.poses, part) @ r.J)
+        Q += r.J.T @ (r.slope(part) @ r.J)
         wrench = part.T @ r.a
-        for j, partial in r.partial_J.items():
-            Q[:, j] += (wrench @ partial).T
+        for j, part_J in r.partial_J.items():
+            Q[:, j] += (wrench @ part_J).T
     return Q
 
 
@@ -223,10 +222,7 @@ class Loads(NamedTuple):
 def loads(eq: Equations) -> Loads:
     """Motors, springs, dampers, friction, struts, loads; their slopes by automatic differentiation."""
     nv = eq.tree.nv
-    delta = ca.SX.sym("delta", nv)
-    motion = outward(eq.model, eq.q, eq.v, None, delta)
-    q = eq.q + position_rates(eq.model, eq.q, delta)
-    act = applied(eq.model, motion, cut_loops(eq.model, motion), q, eq.v, eq.u)
+    delta, _, _, act = displaced(eq)
     forces = ca.densify(ca.vertcat(act.tau, *act.wrenches.values()))
     J = ca.jacobian(forces, ca.vertcat(delta, eq.v, eq.u))
     forces, J = (ca.substitute(x, delta, ca.SX.zeros(nv, 1)) for x in (forces, J))

@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..equations.dynamics import armature, joint_wrenches, onto_joints
-from ..equations.forces import applied, push
-from ..equations.kinematics import outward, position_rates
-from ..equations.loops import cut_loops, cut_reactions, velocity_terms
+from ..equations.forces import Applied, applied, push
+from ..equations.kinematics import Motion, outward, position_rates
+from ..equations.loops import CutLoop, cut_loops, cut_reactions, velocity_terms
 from ..equations.solve import Constrained, accelerations, backward, constrained, entries, factorize, forward
 from ..equations.terms import Equations, terms
 from ..thresholds import REGULAR_SOFTNESS
@@ -81,14 +81,20 @@ class Residuals(NamedTuple):
     c: Any
 
 
+def displaced(eq: Equations, a: Any = None) -> tuple[Any, Motion, list[CutLoop], Applied]:
+    """Displacements δ on top of q as symbols, and motion, loops and applied forces there."""
+    delta = ca.SX.sym("delta", eq.tree.nv)
+    motion = outward(eq.model, eq.q, eq.v, a, delta)
+    loops, q = cut_loops(eq.model, motion), eq.q + position_rates(eq.model, eq.q, delta)
+    return delta, motion, loops, applied(eq.model, motion, loops, q, eq.v, eq.u)
+
+
 def residuals(eq: Equations) -> Residuals:
     """E(q, v, a, λ, u) and c(q, v, a), by one Newton-Euler pass with the reactions as wrenches."""
-    a, delta = ca.SX.sym("a", eq.tree.nv), ca.SX.sym("delta", eq.tree.nv)
-    motion = outward(eq.model, eq.q, eq.v, a, delta)
-    loops = cut_loops(eq.model, motion)
+    a = ca.SX.sym("a", eq.tree.nv)
+    delta, motion, loops, act = displaced(eq, a)
     c = velocity_terms(loops)
     lam = ca.SX.sym("lam", c.numel())
-    act = applied(eq.model, motion, loops, eq.q + position_rates(eq.model, eq.q, delta), eq.v, eq.u)
     wrenches = dict(act.wrenches)
     for loop, part in zip(loops, cut_reactions(loops, lam), strict=True):
         push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])

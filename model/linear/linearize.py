@@ -52,21 +52,9 @@ def linearize(
         C, D = _output_rows(engine, chosen, T, at)
         y_names, y_units = [y.name for y in chosen], [y.unit for y in chosen]
         D = D[:, take]
-    return LinearModel(
-        A,
-        B[:, take],
-        C,
-        D,
-        tuple(names),
-        tuple(column.name for column in driven),
-        tuple(y_names),
-        tuple(units),
-        tuple(column.unit for column in driven),
-        tuple(y_units),
-        T[: engine.tree.nv],
-        tuple(speed.name for speed in table.speeds.columns()),
-        state.time,
-    )
+    labels = names, [u.name for u in driven], y_names, units, [u.unit for u in driven], y_units
+    joints = tuple(speed.name for speed in table.speeds.columns())
+    return LinearModel(A, B[:, take], C, D, *map(tuple, labels), T[: engine.tree.nv], joints, state.time)
 
 
 def tangents(engine: Engine, state: State, R: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..equations.scales import Scales
-from ..equations.solve import backward, entries, factorize, forward, least_degree, softened
+from ..equations.solve import factorize, least_degree, proximal, softened
 from ..equations.terms import Equations, closure, once, retraction
 from ..thresholds import (
     ASSEMBLY_TRIES,
@@ -33,7 +33,6 @@ from ..thresholds import (
     ROUND_OFF,
     SLIP,
     SOFTNESS,
-    SWEEPS,
 )
 
 
@@ -61,17 +60,12 @@ def closing_multipliers(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0)
 
     Without damping ε fades by proximal sweeps; a damping of the mean diagonal stays.
     """
-    m = J.shape[0]
-    if not m:
+    if not J.shape[0]:
         return ca.SX(0, 1)
     S = ca.SX(J @ F @ J.T)
     mu = softened(S, eq.scales.groups, SOFTNESS + damping)
-    factor = factorize(S, least_degree(S))
     fading = mu if isinstance(damping, int) else ca.if_else(damping > 0, 0, mu)
-    lam = ca.SX.zeros(m, 1)
-    for _ in range(SWEEPS):
-        lam = backward(factor, forward(factor, entries(c + fading * lam)))
-    return lam
+    return proximal(factorize(S, least_degree(S)), fading, c)
 
 
 def shortest_free(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:

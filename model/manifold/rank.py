@@ -12,8 +12,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import qr
 
-from ..equations.topology import Tree
+from ..describe import parameters
+from ..equations.terms import Equations, once, retraction
+from ..equations.topology import Tree, start_coordinates
 from ..thresholds import CARRIED, RANK, REACH, SAMPLES, TINY
+from .charts import unitless_jacobian
+from .closing import assembly
 
 
 def rank(G: np.ndarray) -> int:
@@ -92,3 +96,30 @@ def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
             shared = tree.path(tree.common(*ends))
             found |= {cut.name} | {tree.links[k].joint for e in ends for k in tree.path(e) if k not in shared}
     return tuple(sorted(found))
+
+
+@once
+def grows_beside_manifold(eq: Equations) -> bool:
+    """Whether G has a higher rank beside the manifold than on it, found at the described start.
+
+    The rows of a planar loop that keep it in its plane are redundant at every pose. Those of Bricard's or
+    Bennett's linkage are so on closed poses alone: a Runge-Kutta stage beside the manifold meets them as
+    real constraints, which fight the others and cost the step its accuracy. There the stages are projected.
+    """
+    if not eq.tree.cuts:
+        return False
+    p, size = parameters.default_vector(eq.described), eq.scales.speeds
+    jacobian, place, close = unitless_jacobian(eq), retraction(eq), assembly(eq)
+
+    def near(q: np.ndarray, delta: np.ndarray) -> np.ndarray | None:
+        new, _, _, closed = close(place(q, delta * size), np.ones(eq.tree.nv), p)
+        return np.array(new).ravel() if closed else None
+
+    def G(q: np.ndarray) -> np.ndarray:
+        return np.array(jacobian(q, p))
+
+    q = near(start_coordinates(eq.described, eq.tree), np.zeros(eq.tree.nv))
+    if q is None:
+        return False
+    beside = np.array(place(q, REACH * size * np.random.default_rng(0).normal(size=eq.tree.nv))).ravel()
+    return rank(G(beside)) > generic_rank(G, near, q)[0]

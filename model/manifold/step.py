@@ -36,7 +36,7 @@ from ..thresholds import (
     STEP_GAP,
     TINY,
 )
-from .redundancy import grows_beside_manifold
+from .rank import grows_beside_manifold
 
 # Classical Runge-Kutta: nodes, weights. Each stage uses the slope before it.
 NODES = (0.0, 0.5, 0.5, 1.0)
