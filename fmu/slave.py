@@ -22,7 +22,7 @@ from pythonfmu.enums import Fmi2Status
 from ..model.errors import CutjointError, SimulationError
 from ..model.loading import load
 from ..model.run.assembly import consistent_speeds
-from ..model.run.integrate import steps
+from ..model.run.integrate import step_plan
 from ..model.simulation import Simulation
 from ..model.state import State
 from .plan import Plan, plan
@@ -109,7 +109,7 @@ class MechanismSlave(Fmi2Slave):
             return False
         before = self.simulation.state
         try:
-            for h, end in steps(current_time, step_size, self.plan.step):
+            for h, end in step_plan(current_time, step_size, self.plan.step):
                 self.simulation.step(h, end)
         except SimulationError as problem:
             self.simulation.put(before)

@@ -52,9 +52,10 @@ def linearize(
         C, D = _output_rows(engine, chosen, T, at)
         y_names, y_units = [y.name for y in chosen], [y.unit for y in chosen]
         D = D[:, take]
-    labels = names, [u.name for u in driven], y_names, units, [u.unit for u in driven], y_units
+    named = tuple(names), tuple(u.name for u in driven), tuple(y_names)
+    measured = tuple(units), tuple(u.unit for u in driven), tuple(y_units)
     joints = tuple(speed.name for speed in table.speeds.columns())
-    return LinearModel(A, B[:, take], C, D, *map(tuple, labels), T[: engine.tree.nv], joints, state.time)
+    return LinearModel(A, B[:, take], C, D, *named, *measured, T[: engine.tree.nv], joints, state.time)
 
 
 def tangents(engine: Engine, state: State, R: np.ndarray) -> np.ndarray:
