@@ -16,7 +16,7 @@ import numpy as np
 from ..describe.mechanism import GROUND
 from ..errors import AssemblyError, DescriptionError
 from ..manifold.newton import descend
-from ..manifold.rank import rank_from_values
+from ..manifold.rank import rank_of
 from ..thresholds import CARRIED
 from .conflict import conflict, search
 from .constraints import BodyPose, Constraint, Side, body_pose, exact
@@ -211,7 +211,7 @@ def report(problem: Problem, x: Array, steps: int, searched: bool) -> Report:
     phi, J = problem.slope(x)
     rows, parts = problem.rows(), [p.name for p in problem.parts for _ in range(p.unknowns)]
     left, sizes, right = np.linalg.svd(J)
-    rank = rank_from_values(sizes)
+    rank = rank_of(sizes)
     redundant = [(names, count) for names, count in _groups(left[:, rank:], rows) if names]
     poses = {n: (p.r, p.p) for n, p in problem.poses(x).items() if n != GROUND}
     free, size = tuple(_groups(right[rank:].T, parts)), float(np.linalg.norm(phi))

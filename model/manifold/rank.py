@@ -22,10 +22,10 @@ from .closing import assembly
 
 def rank(G: np.ndarray) -> int:
     """Number of singular values above the tolerance."""
-    return rank_from_values(np.linalg.svd(G, compute_uv=False))
+    return rank_of(np.linalg.svd(G, compute_uv=False))
 
 
-def rank_from_values(values: np.ndarray) -> int:
+def rank_of(values: np.ndarray) -> int:
     """The same of singular values."""
     return int((values > RANK * max(values.max(initial=0.0), TINY)).sum())
 
@@ -33,7 +33,7 @@ def rank_from_values(values: np.ndarray) -> int:
 def distance_and_rank(G: np.ndarray, generic: int) -> tuple[float, int]:
     """Smallest singular value that a regular pose would have, ∞ without constraints; and the rank here."""
     values = np.linalg.svd(G, compute_uv=False)
-    return float(values[generic - 1]) if generic else np.inf, rank_from_values(values)
+    return float(values[generic - 1]) if generic else np.inf, rank_of(values)
 
 
 def nearest_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -88,7 +88,7 @@ def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
     if not G.size:
         return ()
     U, s, _ = np.linalg.svd(G)
-    null = np.abs(U[:, rank_from_values(s) :]).max(axis=1, initial=0.0)
+    null = np.abs(U[:, rank_of(s) :]).max(axis=1, initial=0.0)
     found: set[str] = set()
     for cut, rows in zip(tree.cuts, tree.rows.values(), strict=True):
         if null[rows].max(initial=0.0) > CARRIED:
