@@ -16,7 +16,7 @@ from ..cartesian.laws import ramp
 from ..cartesian.lock import ROWS, TABLE1, Lock, Marker, masks
 from ..joints import euler
 from ..joints.types import LOCK_ROWS
-from ..manifold.rank import rank_of_mask as singular_rank
+from ..manifold.rank import rank_of
 from . import Progress, Study, Verdict
 
 ABOUT = "001, Table 1: the joints that the lock constraint makes, with rank and freedom of all 64 masks"
@@ -60,7 +60,7 @@ def rank_of_mask(mask: str, random: np.random.Generator) -> tuple[int, float, fl
     lengths = np.zeros((2, 14))
     lengths[0, 3:7], lengths[1, 10:14] = 2 * q1[3:], 2 * q2[3:]
     values = np.linalg.svd(np.vstack([terms.Cq, lengths]), compute_uv=False)
-    return singular_rank(values) - 2, float(values[-1]), float(np.abs(terms.C).max(initial=0.0))
+    return rank_of(values) - 2, float(values[-1]), float(np.abs(terms.C).max(initial=0.0))
 
 
 def study(args: argparse.Namespace, progress: Progress) -> Study:
