@@ -33,9 +33,9 @@ from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 from cutjoint.model.papers.zou_derivatives import (
     End,
-    axes,
     by_euler_parameters,
     connected,
+    frame_axes,
     joint_space,
     partials,
 )
@@ -237,12 +237,12 @@ def test_a_suspension_of_composite_joints_equals_one_of_bodies():
 def _with_bodies(m: Mechanism) -> Mechanism:
     arm, rod = m.joint("arm"), m.joint("rod")
     tiny = (1e-9,) * 3 + (0.0,) * 3
-    turn = axes(arm.on_parent)
+    turn = frame_axes(arm.on_parent)
     start = Simulation(m, compile=False).joint_positions()["arm"]
     x, y, _ = turn.T @ (start[1] - start[0])
     hinge = Joint("hinge", "revolute", "ground", "bar", arm.on_parent, start=(float(np.arctan2(y, x)),))
     ball = Joint("ball", "spherical", "bar", "wheel", Frame((arm.length, 0.0, 0.0)), arm.on_child, cut=True)
-    shift = axes(rod.on_parent)[:, 2] * rod.travel
+    shift = frame_axes(rod.on_parent)[:, 2] * rod.travel
     tie = Joint(
         "tie",
         "distance",

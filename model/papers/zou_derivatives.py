@@ -112,7 +112,7 @@ class MovedBodies(NamedTuple):
     moved: dict[str, dict[str, Array]]
 
     def end(self, body: str, frame: Frame) -> End:
-        return End(self.A[body], self.r[body], np.asarray(frame.position), axes(frame))
+        return End(self.A[body], self.r[body], np.asarray(frame.position), frame_axes(frame))
 
 
 def moved_bodies(mechanism: Mechanism, tree: Tree, q: Array) -> MovedBodies:
@@ -142,7 +142,7 @@ def moved_bodies(mechanism: Mechanism, tree: Tree, q: Array) -> MovedBodies:
         if B:
             moved[f"q.{name}"] = np.hstack([columns for _, columns in sorted(B, key=lambda pair: pair[0])])
         frame: Frame = getattr(joint, far)
-        A = bodies.A[outer] = R @ axes(frame).T
+        A = bodies.A[outer] = R @ frame_axes(frame).T
         bodies.r[outer] = x - A @ np.asarray(frame.position)
         moved[f"joint.{name}.{far}.position"] = _slid(-A)
         moved[f"joint.{name}.{far}.orientation"] = -_about(x, A)
@@ -174,7 +174,7 @@ def connected(tree: Tree, mechanism: Mechanism, cut: str) -> bool:
     return any({mechanism.joint(n).parent, mechanism.joint(n).child} == ends for n in tree.q)
 
 
-def axes(frame: Frame) -> Array:
+def frame_axes(frame: Frame) -> Array:
     """C, the joint's axes on a body."""
     e = np.asarray(frame.orientation, float)
     return rotation(e) / (e @ e)
