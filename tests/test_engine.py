@@ -178,6 +178,14 @@ def test_the_cache_forgets_what_was_used_longest_ago(
     assert new[0] == ran("slider_crank")[0]
 
 
+def test_other_flags_make_another_library(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran("fivebar")
+    usual = set(own_cache.glob("*.so"))
+    monkeypatch.setattr(compiling, "FLAGS", ("-O0", "-fPIC", "-shared"))
+    ran("fivebar")
+    assert len(set(own_cache.glob("*.so"))) == 2 * len(usual)
+
+
 def test_a_library_that_was_forgotten_is_built_again(own_cache: Path) -> None:
     first = ran("fivebar")
     libraries = list(own_cache.glob("*.so"))

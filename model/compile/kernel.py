@@ -209,11 +209,15 @@ def used(target: Path) -> bool:
     return False
 
 
-@cache
 def made_by(compiler: str) -> str:
     """What the same source would become something else without: compiler, flags and processor."""
+    return "\0".join([*FLAGS, _here(compiler)])
+
+
+@cache
+def _here(compiler: str) -> str:
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=30, check=False)
-    return "\0".join([version.stdout, *FLAGS, platform.machine(), _processor()])
+    return "\0".join([version.stdout, platform.machine(), _processor()])
 
 
 def digest(*texts: str) -> str:
