@@ -1,7 +1,5 @@
 """The FMU as a file: a zip of the same bytes for the same content, with a GUID made from it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import zipfile

@@ -1,7 +1,5 @@
 """Compile an FMU's C for this machine and for others."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import platform

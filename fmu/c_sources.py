@@ -3,8 +3,6 @@
 Names from a description reach the C only inside string literals, escaped.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """`cutjoint export`: write a mechanism as an FMU."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The FMU's documentation page, with a picture of the mechanism, and its icon."""
 
-from __future__ import annotations
-
 import tempfile
 from html import escape
 from pathlib import Path

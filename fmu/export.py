@@ -1,7 +1,5 @@
 """Write a mechanism as an FMU: the same input gives the same bytes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The traced functions that an FMU is compiled from, file by file."""
 
-from __future__ import annotations
-
 import casadi as ca
 
 from ..model.manifold import charts, step, tangent

@@ -1,7 +1,5 @@
 """The linear model of an FMU at a chosen time, read back through its directional derivatives."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Mapping

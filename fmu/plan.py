@@ -4,8 +4,6 @@ Every number an FMU shows lives in a slot. FMI 2.0 uses slots as value reference
 the arrays, and a table leads from them to slots. Both runtimes and both versions share this list.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace

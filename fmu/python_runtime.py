@@ -5,8 +5,6 @@ put together here rather than by pythonfmu's builder, whose FMUs have no units, 
 new GUID each time, and a module name that clashes with other FMUs in the same process.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The FMU's own module, of a name no other FMU has, subclasses `MechanismSlave` an
 `resources/` beside `mechanism.yaml` and `options.json`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import math

@@ -1,7 +1,5 @@
 """What `modelDescription.xml` of both versions shares: units, numbers, dependencies."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version

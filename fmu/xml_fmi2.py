@@ -1,7 +1,5 @@
 """`modelDescription.xml` of FMI 2.0: every element a scalar, its slot the value reference."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree as ET
 
 from .c_sources import units_to_compile

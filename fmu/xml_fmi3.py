@@ -1,7 +1,5 @@
 """`modelDescription.xml` and `buildDescription.xml` of FMI 3.0: vectors and matrices are arrays."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree as ET
 
 from .c_sources import units_to_compile

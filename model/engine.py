@@ -6,8 +6,6 @@ several simulations may share one. A copy, also in another process, carries the 
 the options, and finds compiled code in the cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple

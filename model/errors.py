@@ -1,7 +1,5 @@
 """The errors a user can cause, each one sentence long."""
 
-from __future__ import annotations
-
 
 class CutjointError(Exception):
     """Anything the user can put right; the command line prints it without a traceback."""

@@ -1,7 +1,5 @@
 """Writing files so that a reader finds the old file or the whole new one, never a part."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import uuid

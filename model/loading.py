@@ -4,8 +4,6 @@
 description is read by the one and checked by both, and messages name file and line.
 """
 
-from __future__ import annotations
-
 import os
 
 from .describe import reader

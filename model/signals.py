@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM as an event that long-running commands look at."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import threading

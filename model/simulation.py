@@ -1,7 +1,5 @@
 """Simulate a mechanism: assemble it, drive it, step it, read it, change it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The state of a mechanism: a small frozen copy, and the live one that kernels work on directly."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping

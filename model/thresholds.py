@@ -3,8 +3,6 @@
 Residuals are in metres and radians, as `loops.py` writes them; ratios have no unit.
 """
 
-from __future__ import annotations
-
 # -- descriptions --------------------------------------------------------------------------------
 PARALLEL = 1e-6  # sine of the angle below which two directions are taken for one
 NOT_ROTATION = 1e-3  # products of columns off those of a rotation matrix, which is written with a few digits

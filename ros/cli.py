@@ -1,7 +1,5 @@
 """`cutjoint node`: run a mechanism as a ROS 2 node."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import Any

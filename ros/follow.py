@@ -5,8 +5,6 @@ u = ID(q, v, q̈_d + 2ω(q̇_d − q̇) + ω²(q_d − q)), so each driven joint
 damped oscillator of frequency ω, whatever the pose (if no torque limit is met).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

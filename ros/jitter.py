@@ -4,8 +4,6 @@ Intervals go into a histogram, so that a run of any length takes the same memory
 costs nothing until it is asked for.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 PARTS = 200  # bins a period: the 99th percentile is exact to 1/200 of a period

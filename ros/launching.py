@@ -1,7 +1,5 @@
 """What the files in `launch` share: a mechanism's node, and robot_state_publisher if it is installed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..model import load

@@ -1,7 +1,5 @@
 """The mechanism as visualization markers: bodies as sticks, joints as dots, rods and struts as lines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from geometry_msgs.msg import Point

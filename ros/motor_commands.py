@@ -4,8 +4,6 @@ Nothing here knows ROS; the node hands over lists of numbers and names. What can
 refused as a whole with a sentence that says why, and the last good torques stay.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from math import isfinite, isnan

@@ -1,7 +1,5 @@
 """The ROS 2 node: topics, services and parameters around a `Loop`. It holds no physics."""
 
-from __future__ import annotations
-
 import json
 import time
 from array import array

@@ -7,8 +7,6 @@ After a stall longer than `FORGIVEN` the debt is dropped: simulated time then st
 good, and the report says by how much.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 

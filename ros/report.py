@@ -1,7 +1,5 @@
 """What the loop has to say of itself: for /diagnostics while it runs, in words at the end."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict
 from typing import Any

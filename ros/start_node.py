@@ -1,7 +1,5 @@
 """Start the node, let it run, and leave cleanly whatever ends it."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

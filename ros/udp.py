@@ -19,8 +19,6 @@ Packets that are lost, late, out of order or malformed are counted and survived.
 authentication: bind to the local machine or to a network of its own.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import time

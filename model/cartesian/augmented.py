@@ -1,7 +1,5 @@
 """The augmented Lagrange system (paper 001, Eq. 27), solved for numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 

@@ -1,7 +1,5 @@
 """Simulate a described mechanism in Cartesian coordinates (paper 001, Eq. 27), motors as motion laws."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

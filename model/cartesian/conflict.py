@@ -1,7 +1,5 @@
 """When Newton's method fails: a wider search, and the constraints that exclude one another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

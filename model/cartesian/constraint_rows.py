@@ -1,7 +1,5 @@
 """Constraint rows of a whole mechanism: C, C_q, C_t, Q_c, and which rows belong to whom."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -12,8 +12,6 @@ in radians and metres. The engine's cut joints (`joints/rows.py`) hold the same 
 distance rows for velocities (ω, ṙ) of unit frames; here the coordinates are (r, p), p free.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import cos, hypot
 from typing import Any, ClassVar, NamedTuple

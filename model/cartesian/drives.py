@@ -1,7 +1,5 @@
 """Joints of the engine as lock constraints, and joints driven by motion laws (paper 001, section 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

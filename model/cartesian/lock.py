@@ -13,8 +13,6 @@ lack the conjugation of q_O2. The rotation blocks of 42 hold on the tangent δq 
 those of Λ(q/|q|).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations

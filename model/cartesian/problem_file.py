@@ -12,8 +12,6 @@ Points and vectors are in the axes of their own body, metres; `ground` is always
 all, turn (about the origin) or none.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from math import pi

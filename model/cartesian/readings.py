@@ -1,7 +1,5 @@
 """What can be read from a Cartesian simulation, under the engine's names (`equations/outputs.py`)."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from typing import Any
 

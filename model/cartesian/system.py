@@ -11,8 +11,6 @@ written as one; universal, helical and distance joints keep the engine's rows. |
 row for every body.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """`cutjoint assemble`: close the loops of a mechanism, optionally with joints held."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from pathlib import Path

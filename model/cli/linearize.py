@@ -1,7 +1,5 @@
 """`cutjoint linearize`: the exact linear model of a mechanism."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from dataclasses import replace

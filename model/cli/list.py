@@ -1,7 +1,5 @@
 """`cutjoint list`: the mechanisms that come with the package."""
 
-from __future__ import annotations
-
 import argparse
 
 from ..describe.reader import list_examples

@@ -8,8 +8,6 @@ Exit codes: 0 done, 1 unexpected, 2 wrong usage or description, 3 a loop can't b
 4 the simulation failed, 5 a required speed is missed (`bench`), 130 stopped by Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import importlib

@@ -1,7 +1,5 @@
 """How subcommands declare their arguments: common ones by name, others as rows of name, value and text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 MANY: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}

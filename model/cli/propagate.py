@@ -1,7 +1,5 @@
 """`cutjoint propagate`: change a dimension, let what is free follow, and write the new mechanism."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """`cutjoint reproduce`: tables and figures of the five papers, made again."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """`cutjoint show`: what a mechanism consists of and how it can move."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`cutjoint simulate`: run a mechanism with constant inputs and say how well it went."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """`cutjoint view`: a mechanism in the browser, to play, scrub, drive and pose."""
 
-from __future__ import annotations
-
 import argparse
 import socket
 import sys

@@ -12,8 +12,6 @@ Only functions in the plain form that CasADi gives to SX functions are touched; 
 written differently stays as it is.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import NamedTuple

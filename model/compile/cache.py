@@ -6,8 +6,6 @@ also holds, under a hash of these, which library a function was compiled to, and
 are not compiled the function itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shutil

@@ -4,8 +4,6 @@
 one sentence. It serves descriptions from files and those built in Python alike.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

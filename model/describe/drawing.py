@@ -1,7 +1,5 @@
 """From what an engineer draws, axes and principal moments, to what the engine computes with."""
 
-from __future__ import annotations
-
 from math import hypot, sqrt
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """A mapping of a description file, whose fields are read one by one; every complaint knows its place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

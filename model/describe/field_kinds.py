@@ -1,8 +1,6 @@
 """Kinds of fields that are not plain numbers: names of other items, words, frames, groups, and numbers
 that a file may give in several forms."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The place is the tuple of keys that leads to it in a description file, so that a
 built in Python gets the same sentence as one read from a file, which adds file and line.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite, isnan

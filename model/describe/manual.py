@@ -5,8 +5,6 @@
 writes each between its marks, `<!-- table: joints -->` and `<!-- end -->`.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ A path names one number or vector, such as `body.leg1.mass`, `joint.hinge1.on_pa
 a mechanism marks as a parameter stays a symbol in its equations; everything else folds.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

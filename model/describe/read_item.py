@@ -4,8 +4,6 @@ As drawn, points are in the world's axes at one pose, where a body's axes are th
 a point of a body is what is drawn less where the body's origin is drawn.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import hypot, pi
 from typing import Any

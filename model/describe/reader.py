@@ -5,8 +5,6 @@ body's frame has the world's axes, its origin is the centre of mass unless `orig
 otherwise, and every joint coordinate is zero. With `axes: body`, they are in the bodies' axes.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

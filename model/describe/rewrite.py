@@ -4,8 +4,6 @@ Only numbers change, each where the user typed it, in the user's axes and units;
 layout stay. A number that was left out is added. What changed more than that is not written so.
 """
 
-from __future__ import annotations
-
 from math import pi
 from typing import Any
 

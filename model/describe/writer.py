@@ -1,7 +1,5 @@
 """Writing a mechanism to a description file that reads back as the same mechanism."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

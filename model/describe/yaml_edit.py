@@ -1,7 +1,5 @@
 """Changing numbers within a YAML text: everything else stays as it was typed, comments and all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isclose
 from typing import Any

@@ -7,8 +7,6 @@ older rules surprise engineers: `010` is ten and not eight, `1:30` is no sexages
 `no` are words, and `1e-3` is a number.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from contextlib import suppress

@@ -6,8 +6,6 @@ axes, δC = ξ̃' C), its length, travel and pitch. All derivatives come from th
 g(q, p) by automatic differentiation; `papers/zou_derivatives.py` has the paper's formulas.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

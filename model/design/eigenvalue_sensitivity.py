@@ -6,8 +6,6 @@ either the independent coordinates are held or the mechanism stays at rest. Then
 right eigenvectors, dλ/dp = wᴴ (dA/dp) x / wᴴx.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How far loops stay open, and what would close them: the answer when a change can't be absorbed."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import AssemblyError

@@ -1,7 +1,5 @@
 """Newton steps that are the shortest in weighted size and stop at bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..manifold.newton import Descent, descend, shortest

@@ -6,8 +6,6 @@ where a full one does not help, and stop at bounds. A rotation counts in radians
 units of the mechanism's size, so that metres and radians compare.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -11,8 +11,6 @@ all by automatic differentiation of the traced equations. Along a motion the der
 step is carried along, from the same initial condition: independent coordinates and speeds held.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

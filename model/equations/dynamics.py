@@ -4,8 +4,6 @@ Paper 004, A.3, with ad*_V where 4.3 and A.3 print ad*_V̇, and Ad*_{f⁻¹} whe
 Ad*_f. M(q) v̇ = τ + F(q, v), and τ_NE(q, v, v̇) = M v̇ − F.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Joint forces of tree joints act on the speeds directly. Those of cut joints, and
 forces between points, become wrenches on the links, which Newton-Euler carries inward.
 """
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any, NamedTuple
 

@@ -10,8 +10,6 @@ Nothing outside this file sees the difference: bodies and joint frames are alway
 links through `Model.in_link` and `frame_in_link`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import atan2
 from typing import Any, NamedTuple

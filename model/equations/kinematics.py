@@ -5,8 +5,6 @@ frame {i} over the world in the axes of {i}; V̇_i its time derivative, componen
 The world's own acceleration is set to −g, which is gravity for everything that follows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

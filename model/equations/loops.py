@@ -6,8 +6,6 @@ from the outward recursion. The world accelerates by −g there, and so does eve
 relative quantities do not notice.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import casadi as ca

@@ -4,8 +4,6 @@ Vectors are in world axes unless said otherwise. A reaction is all that the pare
 through the joint, motor and springs included, at the joint's origin on the child.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ lengths are measured by the size of the bodies, and rows are grouped by cut join
 measure.
 """
 
-from __future__ import annotations
-
 from math import log10
 from typing import NamedTuple
 

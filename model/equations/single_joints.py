@@ -4,8 +4,6 @@ A ball becomes three turns about z, y and x of the moving frame (yaw, pitch, rol
 and a slide, a rod without mass two turns, all without jumps (`joints/angles.py`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -5,8 +5,6 @@ the order only decides how many operations are written down. Singular constraint
 by proximal multipliers (see `constrained`), never by a decision about rank.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

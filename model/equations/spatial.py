@@ -4,8 +4,6 @@ Twists are V = (ω, v) and wrenches F = (m, f), both 6-vectors, angular part fir
 axes and at the origin of one frame (body-fixed). Rigid motions are in `joints/rigid_motion.py`.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import casadi as ca

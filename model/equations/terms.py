@@ -5,8 +5,6 @@ functions are CasADi SX functions, straight-line code with the constants folded 
 `compile/kernel.py` runs them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps

@@ -6,8 +6,6 @@ ground; so the joints left to cut are the fewest and simplest, and chains stay s
 keeps the mass matrix sparse. A user's `cut` is obeyed first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise

@@ -4,8 +4,6 @@ R = Rz(yaw) Ry(pitch) Rx(roll). Of all such angles the ones nearest to given one
 of 90°, where yaw and roll turn about the same line, yaw stays where it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import pi
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ All functions broadcast over leading axes: p (..., 4) and u (..., 3), so that te
 poses cost one call. A = E Gᵀ is *not* normalised: AᵀA = |p|⁴ 1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 Array = np.ndarray

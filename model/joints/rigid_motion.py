@@ -5,8 +5,6 @@ round-off are made exactly so, because every exact zero removes operations from 
 is traced. Rotations and products take numbers (DM) as well as symbols.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import casadi as ca

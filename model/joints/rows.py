@@ -16,8 +16,6 @@ Relative quantities do not change when both frames move together, so the joints 
 frames hang on never enter; `loops.py` relies on it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 

@@ -13,8 +13,6 @@
 A new type is one entry of `TYPES`; the property tests pick it up from there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple

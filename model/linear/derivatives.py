@@ -20,8 +20,6 @@ are wrenches on the links, as in `dynamics.py`; the thesis leaves them out.
 What they cost is counted in `linear/derivatives_closed.py` and by `cutjoint reproduce spencer-linear`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -38,8 +38,6 @@ Operations of A and B, after common subexpressions are merged, where R picks the
 For an R that mixes speeds it is the other way round (stewart 11907 and 10700), because N stays large.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

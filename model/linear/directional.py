@@ -1,7 +1,5 @@
 """Derivatives of a traced function along directions, as numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The discrete linear model of one step, by differentiating the step itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

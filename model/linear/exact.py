@@ -22,8 +22,6 @@ hand: about a tenth fewer operations for closed loops where R picks speeds, more
 (counts are there, and in `cutjoint reproduce spencer-linear`). The tests compare the two.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import casadi as ca

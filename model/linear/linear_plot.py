@@ -1,7 +1,5 @@
 """Pictures of a linear model: eigenvalues in the plane, and frequency response."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure

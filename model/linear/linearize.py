@@ -1,7 +1,5 @@
 """Linear models of a mechanism at a state: charts, checks, names, outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

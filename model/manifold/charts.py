@@ -6,8 +6,6 @@ those before it are taken out; the smallest pivot tells how far they are from de
 traced, so that Python and FMU make the same choices.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import casadi as ca

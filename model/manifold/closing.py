@@ -13,8 +13,6 @@ are no hindrance; where a full step does not help, ε grows until it does (Leven
 bounded fold: Python, FMU and node run the very same one.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import casadi as ca

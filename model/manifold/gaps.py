@@ -1,7 +1,5 @@
 """Which loops are open, by name."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..describe.mechanism import Mechanism

@@ -7,8 +7,6 @@ dependent ones follow from
     g(r ⊕ d) = 0   by Newton's method (`closing.py`),   G(q) v = 0   at once.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import casadi as ca

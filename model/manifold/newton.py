@@ -4,8 +4,6 @@ The rule is that of the traced iteration (`closing.judged`); what the unknowns a
 step is the shortest is the caller's to say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ motion is redundant, one that does so at a single pose marks a singularity. So r
 as the largest found at the pose and at a few nearby assembled ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -11,8 +11,6 @@ loops. If they are too large the step is done again in sub-steps of their own ch
 which there is a bounded number; far from singularities this costs nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

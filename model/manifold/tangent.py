@@ -6,8 +6,6 @@ accelerations and outputs; `adjoint` carries a row back. This is the linear mode
 state-space form (paper 004, 4.2) in the chart's own coordinates.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import casadi as ca

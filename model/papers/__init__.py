@@ -4,8 +4,6 @@ A module holds `ABOUT` (one line) and `study(args, progress) -> Study`, with `ar
 `args.samples` for random starts. `STUDIES` names them all; `cutjoint reproduce` runs them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

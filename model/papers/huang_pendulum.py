@@ -1,7 +1,5 @@
 """Paper 002, sections 2 and 11: the double pendulum, and what becomes of the matrix at a singularity."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 from math import pi

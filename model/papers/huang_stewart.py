@@ -1,7 +1,5 @@
 """Paper 002, section 12: the 3-leg platform under constant torques (Fig. 11)."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

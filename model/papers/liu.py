@@ -3,8 +3,6 @@
 The origins of both bodies coincide and stay; the one that moves has four unknowns.
 """
 
-from __future__ import annotations
-
 from math import pi, sqrt
 
 from ..cartesian.constraints import Angle, Constraint, Distance, Dot1, Dot2

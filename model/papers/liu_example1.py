@@ -1,7 +1,5 @@
 """Paper 000, the worked example: Peng's matrix, the first step, and where either formula leads."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

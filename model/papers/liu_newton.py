@@ -4,8 +4,6 @@ The printed loop runs while ‖Φ‖ < ε; it must run while ‖Φ‖ ≥ ε. Wh
 be inverted, the Moore-Penrose inverse takes its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ Euler angles, each uniform on (0, 2π), which is not uniform on the sphere. The 
 "Exam. 4" are swapped against Table 1. Body 2 moves where the table does not say.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Paper 004, 3.2: the five-bar through its singularity, both examples (Figs. 3.3 to 3.10)."""
 
-from __future__ import annotations
-
 import argparse
 from math import pi
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ The thesis gives no dimensions of its loader; the shipped `loader` has the same 
 is taken here without the damping of its cylinders, since the thesis has none.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from dataclasses import replace

@@ -5,8 +5,6 @@ and the rank of its rows together with |q| = 1 of both bodies is counted: 12 fre
 bodies less the rank. A mask is regular if every kept row takes one.
 """
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

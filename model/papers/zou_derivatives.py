@@ -12,8 +12,6 @@ Table 1 and Eqs. 5, 7, 14, 30-35 of the paper lack the factor A in the ξ' colum
 share of the junction body is kept. `design/dimensions.py` gets the same by automatic differentiation.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace

@@ -6,8 +6,6 @@ wrong for them. Beside it the exact derivative, and the converged solution of ou
 which takes the suspension as a mechanism with the paper's composite joints.
 """
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass
 from functools import cache

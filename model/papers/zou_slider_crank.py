@@ -1,7 +1,5 @@
 """Paper 003, section V: a slider-crank whose connecting rod is changed, absorbed in three ways (Table 4)."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 from typing import Any

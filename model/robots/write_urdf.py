@@ -8,8 +8,6 @@ its parent by two turns, and its `<joint>_end` meets the child. Each body is a l
 own frame under its own name, and the root is `ground`. Shapes are sticks between joints.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import atan2, hypot, inf, isfinite
 from xml.etree import ElementTree as xml

@@ -1,7 +1,5 @@
 """Closed poses by joint names: assembly, what other parameters do to a pose, consistent speeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Poses at rest: where given inputs hold a mechanism still, or the inputs that hold a pose."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Events: named functions of the state that cross zero during a run, located to round-off."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any

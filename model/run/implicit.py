@@ -18,8 +18,6 @@ so the accelerations need no derivative of their own, the multipliers' stiffness
 may be redundant. There is no iteration that could fail to converge.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import casadi as ca

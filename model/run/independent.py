@@ -1,7 +1,5 @@
 """Which coordinates are independent: the user's choice, the motors', or pivoted QR's, checked in one way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

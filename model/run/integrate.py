@@ -1,7 +1,5 @@
 """Runs over time: fixed steps, or variable steps to a tolerance, with recording."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Inverse dynamics of a closed-loop mechanism: inputs for a wanted motion."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

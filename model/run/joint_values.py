@@ -1,7 +1,5 @@
 """Values of all joints as chains of joints with one coordinate each; see `equations/single_joints.py`."""
 
-from __future__ import annotations
-
 from ..equations.single_joints import joint_values, single_joints
 from ..state import LiveState
 

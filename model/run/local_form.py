@@ -6,8 +6,6 @@ drifts and nothing needs to be stabilized. Lift, chart and margin are the traced
 `manifold/`, the same that an FMU's model exchange runs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import SimulationError

@@ -1,7 +1,5 @@
 """What `cutjoint show` says of a mechanism: tree, cuts, rank, mobility, redundant constraints."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where bodies and joints of a simulation are in the world."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 

@@ -1,7 +1,5 @@
 """A recorded motion: times and named columns."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass

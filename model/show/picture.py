@@ -5,8 +5,6 @@ with a tick along their axis. The projection is parallel: planar mechanisms are 
 straight on, others from above at an angle.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Mapping
 from typing import Any

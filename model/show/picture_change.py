@@ -1,7 +1,5 @@
 """A picture of a design change: the new mechanism, and behind it in dashes where the old one was."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plots of quantities over time, drawn without a display."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Bodies as sticks and balls, for viewers that want shapes: URDF, ROS markers, the browser."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

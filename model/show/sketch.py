@@ -1,7 +1,5 @@
 """Where everything in a picture of a mechanism lies, and from where to look at it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from math import cos, radians, sin

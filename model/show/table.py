@@ -1,7 +1,5 @@
 """Tables of words and numbers for people."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ on. A slider of a torque keeps the past and forgets what came after the present 
 of a position closes the loops anew and starts the time line again, at rest.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import math

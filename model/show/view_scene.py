@@ -5,8 +5,6 @@ two joints, a plate between more. Reactions are arrows at the joints, as long as
 against the weight of the whole mechanism.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

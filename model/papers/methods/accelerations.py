@@ -8,8 +8,6 @@ All solve M v̇ = F − Gᵀλ, G v̇ = γ, and agree wherever G has its usual r
 - `default`: proximal multipliers (`solve.py`), traced, for any rank.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

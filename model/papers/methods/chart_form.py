@@ -1,7 +1,5 @@
 """The local state-space form over the thesis' charts (paper 004, 2.3); the lift is the manifold's own."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...run.local_form import LocalForm, LocalSolver

@@ -16,8 +16,6 @@ The method enforces positions only and is of first order: speeds err by O(Δt). 
 balls its matrix is (Δt²/2) Φq M⁻¹Φqᵀ, singular wherever Φq is, whatever the paper says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """A simulation's way of moving, put together from names: formulation, stabilization, chart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A simulation that moves by the papers' methods, chosen by name."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -8,8 +8,6 @@
 The default formulation projects in the mass metric, inside its traced step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

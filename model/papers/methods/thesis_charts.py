@@ -16,8 +16,6 @@ that basis turn with the pose (Gram-Schmidt, differentiated, as Liang and Lance 
 `chosen` takes the speeds of joints the user names, the motors' if none.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Traced functions that only the selectable formulations need."""
 
-from __future__ import annotations
-
 import casadi as ca
 
 from ...equations.kinematics import position_rates
