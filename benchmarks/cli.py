@@ -11,8 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..model.cli.common import check_name, check_targets, progress_bar, tell_written, to_json
-from ..model.cli.options import Options
+from ..model.cli.common import Options, check_name, check_targets, progress_bar, tell_written, to_json
 from ..model.compile.kernel import find_compiler
 from ..model.files import write_atomically
 from . import peers, tasks

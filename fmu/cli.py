@@ -3,8 +3,7 @@
 import argparse
 from pathlib import Path
 
-from ..model.cli.common import number, to_json
-from ..model.cli.options import Options
+from ..model.cli.common import Options, number, to_json
 from .c_compile import PLATFORMS
 from .export import RUNTIMES, export
 from .xml_common import identifier

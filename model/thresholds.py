@@ -58,7 +58,15 @@ SLIP = 1e-8  # of the speeds: what G v may leave when wanted speeds contradict n
 LACKING = 1e-6  # of the generalized forces, and one: what inputs may leave out of a motion they can produce
 STILL = 1e-10  # rad/s² or m/s²: largest acceleration that counts as rest
 SETTLE_TRIES = 100  # steps of Newton's towards rest, loops closed at each
+AT_REST = 1e-6  # in SI units: speeds and accelerations that a user would still call rest
 GROWTH = 1e-6  # of the fastest eigenvalue, and one: growth and decay below can't be told from none
+
+# -- designs -------------------------------------------------------------------------------------
+SHORTEST_LENGTH = 1e-6  # of the mechanism's size: no length becomes shorter
+UNCHANGED = 1e-12  # metres, radians: numbers that differ by less are the same number
+HELPFUL = 1e-4  # of the largest: singular values below it say little about what would close a gap
+FOLLOWS = 1e-7  # part of a parameter's effect on the loops that may be left unexplained
+REPEATED = 1e-6  # wᴴx of unit vectors: below it an eigenvalue is not simple and has no derivative
 
 # -- steps ---------------------------------------------------------------------------------------
 MOST_SUBSTEPS = 160  # tries in one step, refused ones included: what real time has to allow for

@@ -5,8 +5,7 @@ import sys
 from typing import Any
 
 from ..model import CutjointError, load
-from ..model.cli.common import check_name, number, read_gravity
-from ..model.cli.options import MANY, Options
+from ..model.cli.common import MANY, Options, check_name, number, read_gravity
 from .settings import MODES, SETTINGS
 
 HELP = "Run a mechanism as a ROS 2 node until Ctrl-C: joint states out, torques in."

@@ -15,7 +15,7 @@ from fmu_tools import planned
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "model" / "thresholds.py"
-FLOORS = ("describe", "joints", "equations", "compile", "manifold", "run", "linear")
+FLOORS = ("describe", "joints", "equations", "compile", "manifold", "run", "linear", "design")
 STRICT = [
     *sorted((ROOT / "fmu" / "c").iterdir()),
     *(
@@ -31,6 +31,7 @@ ALLOWED = {
     ("export.py", "1e-3"): "inner step by default, s",
     ("linear.py", "1e-3"): "communication step by default, s",
     ("plan.py", "1e-3"): "inner step by default, s",
+    ("sensitivity.py", "1e-3"): "step by default, s",
     ("node.py", "1e-9"): "seconds in a nanosecond",
     ("settings.py", "1e-6"): "shortest step that can be asked for, s",
     ("settings.py", "1e-3"): "slowest rate of diagnostics and the like that can be asked for, Hz",

@@ -10,8 +10,7 @@ from ..errors import CutjointError
 from ..loading import load
 from ..show.table import table
 from ..simulation import Simulation
-from .common import check_targets, read_pairs, tell_written, to_json
-from .options import MANY, Options
+from .common import MANY, Options, check_targets, read_pairs, tell_written, to_json
 
 HELP = "Close the loops, starting from the drawn pose, and print where every joint ends up."
 EXAMPLE = """

@@ -14,8 +14,8 @@ from ..run.assembly import consistent_speeds
 from ..run.equilibrium import Equilibrium, hold, settle
 from ..show.table import table
 from ..simulation import Simulation
-from .common import check_targets, output_columns, prepared, to_json
-from .options import MANY, Options
+from ..thresholds import AT_REST
+from .common import MANY, Options, check_targets, output_columns, prepared, to_json
 
 HELP = "Matrices A, B, C, D in independent coordinates, exact, with eigenvalues and modes."
 EXAMPLE = """
@@ -110,7 +110,7 @@ def movement(simulation: Simulation) -> str:
     names = [speed.name for speed in simulation.variables().speeds.columns()]
     for values, word in ((simulation.state.v, "moves"), (simulation.accelerations()[0], "accelerates")):
         k = int(np.abs(values).argmax()) if values.size else 0
-        if values.size and abs(values[k]) > 1e-6:
+        if values.size and abs(values[k]) > AT_REST:
             return f"not at rest ({names[k]} {word}: {values[k]:.3g} in SI units)"
     return ""
 

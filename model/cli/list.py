@@ -4,8 +4,7 @@ import argparse
 
 from ..describe.reader import list_examples
 from ..show.table import table
-from .common import to_json
-from .options import Options
+from .common import Options, to_json
 
 HELP = "List the mechanisms that come with cutjoint, each with a line on what it is."
 EXAMPLE = "cutjoint list"

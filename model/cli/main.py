@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any
 
 from ..errors import AssemblyError, CutjointError, SimulationError, UnknownName
-from .options import Options
+from .common import Options
 
 # Name -> module, one-line help. Those whose module is not installed are not offered.
 COMMANDS: dict[str, tuple[str, str]] = {

@@ -11,8 +11,7 @@ from ..design.propagate import Propagation, propagate, stretch
 from ..errors import CutjointError
 from ..loading import load
 from ..show.table import table
-from .common import check_targets, number, read_pairs, tell_written, to_json
-from .options import MANY, Options
+from .common import MANY, Options, check_targets, number, read_pairs, tell_written, to_json
 
 HELP = "Change dimensions of a mechanism and close its loops again by moving what is left free."
 EXAMPLE = """

@@ -10,8 +10,7 @@ from typing import Any
 from ..errors import CutjointError
 from ..papers import STUDIES, Study
 from ..show.table import table
-from .common import progress_bar, to_json
-from .options import Options
+from .common import Options, progress_bar, to_json
 
 HELP = "Run a study of the papers and say what reproduces; 'all' runs every one."
 EXAMPLE = """

@@ -7,8 +7,7 @@ from ..describe.mechanism import Mechanism
 from ..loading import load
 from ..show.table import table
 from ..simulation import Simulation
-from .common import check_targets, tell_written, to_json
-from .options import Options
+from .common import Options, check_targets, tell_written, to_json
 
 HELP = "Show bodies, joints, loops, coordinates, rank and mobility of a mechanism."
 EXAMPLE = """

@@ -13,6 +13,8 @@ from ..run.trajectory import Trajectory
 from ..show.table import table
 from ..simulation import METHODS, STEPPERS, Simulation
 from .common import (
+    MANY,
+    Options,
     check_name,
     check_targets,
     number,
@@ -22,7 +24,6 @@ from .common import (
     tell_written,
     to_json,
 )
-from .options import MANY, Options
 
 HELP = "Run a mechanism from its assembled pose with constant inputs; write a table or a plot."
 EXAMPLE = """

@@ -6,8 +6,7 @@ import sys
 
 from ..errors import CutjointError
 from ..signals import stop_on_signal
-from .common import number, prepared
-from .options import Options
+from .common import Options, number, prepared
 
 HELP = "Show a mechanism in the browser until Ctrl-C: play, scrub, drive motors, see reactions."
 EXAMPLE = """

@@ -19,10 +19,8 @@ from ..linear.directional import Directional
 from ..linear.exact import linear
 from ..linear.linearize import chart_kernel
 from ..simulation import Simulation
+from ..thresholds import AT_REST, REPEATED
 from .sensitivity import Marked
-
-AT_REST = 1e-6  # rad/s² or m/s²: accelerations that still count as an equilibrium
-REPEATED = 1e-6  # wᴴx of unit vectors: below it an eigenvalue is not simple and has no derivative
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import numpy as np
 from ..errors import AssemblyError
 from ..joints.rows import Across, FixedDistance, SlideDistance
 from ..joints.types import TYPES
+from ..thresholds import HELPFUL, TINY
 from .dimensions import Block, Design
 
 
@@ -83,13 +84,13 @@ def helpful_blocks(
     # What the free ones still reach: with a step of a radian or of the mechanism's size, not more.
     reach = U[:, np.abs(U.T @ g) <= s]
     rest = g - reach @ (reach.T @ g)
-    whole = max(float(np.linalg.norm(rest)), 1e-300)
+    whole = max(float(np.linalg.norm(rest)), TINY)
 
     def gain(block: Block) -> tuple[str, float, float]:
         k = [c for c in range(block.columns.start, block.columns.stop) if not free[c] and c not in settled]
         A = J[:, k] / W[k]
         A = A - reach @ (reach.T @ A)
-        y = np.linalg.lstsq(A, -rest, rcond=1e-4)[0] if k else np.zeros(0)
+        y = np.linalg.lstsq(A, -rest, rcond=HELPFUL)[0] if k else np.zeros(0)
         return block.name, 1 - float(np.linalg.norm(rest + A @ y)) / whole, float(np.linalg.norm(y))
 
     gains = [gain(block) for block in design.blocks]

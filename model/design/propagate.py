@@ -15,11 +15,10 @@ import numpy as np
 from ..describe.mechanism import Mechanism
 from ..errors import CutjointError
 from ..loading import load
+from ..thresholds import SHORTEST_LENGTH, UNCHANGED
 from .dimensions import Design, as_names
 from .gaps import NotAbsorbed, gaps, not_absorbed, opening
 from .least_step import close
-
-SMALLEST = 1e-6  # of the mechanism's size: no length becomes shorter
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ def _bounds(design: Design, bounds: Mapping[str, tuple[float, float]]) -> tuple[
     low, high = np.full(design.width, -np.inf), np.full(design.width, np.inf)
     for block in design.blocks:
         if block.kind == "length":
-            low[block.columns] = SMALLEST * design.size
+            low[block.columns] = SHORTEST_LENGTH * design.size
     for name, (least, most) in bounds.items():
         if not least <= most:
             raise CutjointError(
@@ -195,7 +194,7 @@ def _require_inside(
     design: Design, q: np.ndarray, p: np.ndarray, low: np.ndarray, high: np.ndarray, movable: np.ndarray
 ) -> None:
     x = design.state(q, p)
-    for k in np.flatnonzero(movable & ((x < low - 1e-12) | (x > high + 1e-12))):
+    for k in np.flatnonzero(movable & ((x < low - UNCHANGED) | (x > high + UNCHANGED))):
         raise CutjointError(
             f"'{design.label(int(k))}' starts at {x[k]:.6g}, "
             f"outside its bounds ({low[k]:.6g}, {high[k]:.6g}); widen them"
@@ -205,6 +204,6 @@ def _require_inside(
 def _changes(design: Design, old: Any, new: Any, settled: set[int]) -> Iterable[Change]:
     for block in design.blocks:
         before, after = design.value(block, *old), design.value(block, *new)
-        if np.abs(after - before).max() > 1e-12:
+        if np.abs(after - before).max() > UNCHANGED:
             unit = "1" if None in block.added else ",".join(dict.fromkeys(block.units))
             yield Change(block.name, unit, before.copy(), after.copy(), block.columns.start in settled)

@@ -27,9 +27,8 @@ from ..manifold.rank import nearest_solution
 from ..manifold.step import runge_kutta
 from ..run.independent import selected
 from ..simulation import Simulation
+from ..thresholds import CLOSED, FOLLOWS
 from ..variables import column_places
-
-FOLLOWS = 1e-7  # part of a parameter's effect on the loops that may be left unexplained
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ class Marked:
         dq = self.N @ theta
         dv[free] = nearest_solution(values, -change(dq, None)[1])
         left, size = (np.abs(np.vstack(x)).max(axis=0, initial=0.0) for x in (change(dq, dv), own))
-        for k in np.flatnonzero(left > FOLLOWS * (size + 1e-6)):
+        for k in np.flatnonzero(left > FOLLOWS * size + CLOSED):
             raise SimulationError(
                 f"the loops of '{eq.mechanism.name}' can't follow a change of '{self.columns[k]}': "
                 "its redundant constraints would contradict each other; change several numbers together"
