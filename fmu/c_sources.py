@@ -12,6 +12,7 @@ import casadi as ca
 from ..model import thresholds
 from ..model.compile.c_pieces import split_functions
 from ..model.equations.topology import start_coordinates
+from ..model.manifold.step import VERDICT
 from .functions import functions
 from .plan import Plan, wanted_speeds
 
@@ -73,6 +74,9 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "NLINEAR_ROWS": len(plan.linear_rows) if linear else 0,
         "NVARIABLES": len(plan.variables),
         **{f"SLOT_{kind.upper()}": first for kind, first in plan.first.items()},
+        "NVERDICT": len(VERDICT),
+        "UNSETTLED": VERDICT.index("unsettled"),
+        "TWO_WAYS": VERDICT.index("undecided"),
         "SLOT_END": plan.slots,
         "HAS_ADJOINT": int(fmi == 3),
         **{

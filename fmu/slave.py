@@ -105,7 +105,7 @@ class MechanismSlave(Fmi2Slave):
         if not self.running:
             self._refuse("a step was asked for, but initialization did not end well")
             return False
-        before = self.simulation.state
+        before, ledger = self.simulation.state, self.simulation.ledger.copy()
         try:
             for h, end in step_plan(current_time, step_size, self.plan.step):
                 self.simulation.step(h, end)
@@ -113,6 +113,10 @@ class MechanismSlave(Fmi2Slave):
             self.simulation.put(before)
             self._refuse(str(problem))
             return False
+        if (self.simulation.ledger - ledger)[1:].any():
+            self.log(
+                f"a step after {current_time:.9g} s is too coarse even in sub-steps, or had two ways to go on"
+            )
         self._known = False
         return True
 

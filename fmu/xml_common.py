@@ -15,6 +15,7 @@ from .plan import FmuVariable, Plan
 _BASE = {"J": "kg.m2/s2", "W": "kg.m2/s3", "N": "kg.m/s2"}
 LOG_CATEGORIES = {
     "logStatusError": "what went wrong and what to do about it",
+    "logStatusWarning": "steps that are too coarse, or had two ways to go on",
     "logStatusDiscard": "steps that could not be done and left the state as it was",
     "logNonlinearSystems": "how the loops were closed at the start",
     "logDynamicStateSelection": "when other independent coordinates are chosen",

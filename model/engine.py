@@ -23,7 +23,7 @@ from .equations.outputs import outputs
 from .equations.terms import Equations
 from .joints.types import TYPES
 from .loading import load
-from .manifold import charts, closing, lift, rank
+from .manifold import charts, closing, lift, rank, rest
 from .variables import variables
 
 # What closes loops and lifts.
@@ -31,13 +31,19 @@ MANIFOLD: dict[str, Callable[[Equations], ca.Function]] = {
     "assembly": closing.assembly,
     "unitless_jacobian": charts.unitless_jacobian,
     "start_speeds": closing.start_speeds,
+    "from_rest": rest.from_rest,
     "lift": lift.lift,
     "lift_along": lift.lift_along,
     "dependent_speeds": closing.dependent_speeds,
     "displacement": lift.displacement,
     "displacement_rates": lift.displacement_rates,
 }
-RARE = ("assembly", "start_speeds", "mass_pivots")  # asked once a start: compiling would take longer
+RARE = (
+    "assembly",
+    "start_speeds",
+    "from_rest",
+    "mass_pivots",
+)  # once a start: compiling would take longer
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
 
 

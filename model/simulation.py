@@ -17,10 +17,11 @@ from .run import assembly, inverse, poses
 from .run.assembly import AssemblyReport
 from .run.events import Event
 from .run.implicit import implicit
-from .run.integrate import FixedSteps, recorded, run_recorded, underlying
+from .run.integrate import FixedSteps, recorded, run_recorded
 from .run.local_form import LocalSolver
 from .run.mobility import Mobility, mobility
 from .run.trajectory import Trajectory
+from .run.variable import VariableSteps
 from .state import LiveState, State, Traced
 from .variables import Variables
 
@@ -122,10 +123,16 @@ class Simulation(LiveState):
             solver = FixedSteps(self, duration, step, watched=bool(events))
         else:
             solver = self._solver(method, self.time + duration, tolerance)
-        return self.alone(run_recorded, self, solver, duration, step, columns, progress, events)
+            solver.spacing = step
+        trajectory: Trajectory = self.alone(
+            run_recorded, self, solver, duration, step, columns, progress, events
+        )
+        advice = "take smaller steps" if method == "fixed" else "tighten the tolerance"
+        trajectory.judgement.warn(self.mechanism.name, advice)
+        return trajectory
 
     def _solver(self, method: str, end: float, tolerance: float) -> Any:
-        return (underlying if method == "variable" else LocalSolver)(self, end, tolerance)
+        return (VariableSteps if method == "variable" else LocalSolver)(self, end, tolerance)
 
     # -- reading: see also `outputs` and `accelerations` ---------------------------------------
 

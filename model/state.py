@@ -14,6 +14,7 @@ from .engine import Engine
 from .equations.terms import Equations
 from .errors import SimulationError
 from .manifold.gaps import loop_gaps
+from .manifold.step import VERDICT
 from .thresholds import REFUSED
 
 Traced = Callable[[Equations], ca.Function]
@@ -44,7 +45,8 @@ class State:
 class LiveState:
     """The present state of a mechanism in memory that the engine's kernels read and write.
 
-    `step` traces the step of time, (q, v, work, u, p, h) → (q, v, work), that goes by the name `stepper`.
+    `step` traces the step of time, (q, v, work, u, p, h) → (q, v, work) and perhaps a verdict on itself, that
+    goes by the name `stepper`.
     q, v, u, p are that memory itself: read them freely; `state`, `set_inputs` and `put` change them.
     """
 
@@ -59,13 +61,22 @@ class LiveState:
         self.p = self._p.view()
         self.p.flags.writeable = False
         self._moving = memory[: sum(sizes[:3])]
-        self._new, self._zeros = np.zeros(sum(sizes[:3])), np.zeros(sum(sizes[:3]))
+        self._new = np.zeros(self._moving.size + len(VERDICT))
+        self._moved = self._new[: self._moving.size]
+        self._seen = np.zeros(self._new.size)
+        self._seen[-len(VERDICT) :] = 1.0  # · new: 0 if there is nothing to say, NaN if something is infinite
+        self.ledger = np.zeros(len(VERDICT))  # sum of all verdicts so far
         self._step: Kernel | None = None
         self._outputs: Kernel | None = None
         self._alone = threading.RLock()
         self.open_up_to = REFUSED
         self.time = 0.0
         self.put(state)
+
+    @property
+    def judges(self) -> bool:
+        """Whether steps give a verdict on themselves."""
+        return self._step is not None and len(self._step.results) > 3
 
     @property
     def work(self) -> float:
@@ -146,17 +157,22 @@ class LiveState:
     def _advance(self, h: float) -> None:
         """Move on by h: the traced step reads the state's memory itself."""
         if self._step is None:
-            n, m = self.tree.nq, self.tree.nq + self.tree.nv
-            new = self._new[:n], self._new[n:m], self._new[m:]
-            self._step = self.engine.kernel(self.stepper, self._trace).bind(
-                (self.q, self.v, self._work, self.u, self._p), new
+            kernel, n, m = (
+                self.engine.kernel(self.stepper, self._trace),
+                self.tree.nq,
+                self.tree.nq + self.tree.nv,
             )
+            new = self._new[:n], self._new[n:m], self._new[m : m + 1], self._new[m + 1 :]
+            arguments = self.q, self.v, self._work, self.u, self._p
+            self._step = kernel.bind(arguments, new[: len(kernel.results)])
             self._h = self._step.arguments[5]
         self._h[0] = h
         self._step.evaluate()
-        if self._zeros.dot(self._new) != 0.0:  # NaN unless all are finite: the quickest test there is
-            raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")
-        self._moving[:] = self._new
+        if self._seen.dot(self._new) != 0.0:  # the quickest test there is
+            if not np.isfinite(self._new).all():
+                raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")
+            self.ledger += self._new[-len(VERDICT) :]
+        self._moving[:] = self._moved
 
     def alone(self, action: Callable[..., Any], *arguments: Any) -> Any:
         """Do something that takes steps, with other threads kept out."""
@@ -197,8 +213,14 @@ class LiveState:
         }
 
     def accelerations(self) -> tuple[np.ndarray, np.ndarray]:
-        """v̇ and the multipliers λ at the present state and inputs."""
+        """v̇ and the multipliers λ at the present state and inputs.
+
+        At rest in a singular pose v̇ is the one of second order (`manifold/rest.py`); the multipliers that
+        lead to it have no limit, and λ are those of least norm.
+        """
         dv, lam = self.engine.kernel("dynamics")(self.q, self.v, self.u, self.p)
+        if self.tree.cuts and not self.v.any():
+            dv = self.engine.kernel("from_rest")(self.q, self.u, self.p)[0]
         return dv, lam
 
     def _infinite(self, time: float, advice: str) -> SimulationError:

@@ -70,15 +70,36 @@ REPEATED = 1e-6  # wᴴx of unit vectors: below it an eigenvalue is not simple a
 
 # -- steps ---------------------------------------------------------------------------------------
 MOST_SUBSTEPS = 160  # tries in one step, refused ones included: what real time has to allow for
-SHORTEST = 2.0**-18  # of a step: no sub-step is shorter
+MORE_TRIES = 4  # times as many again, while they are not the shortest: 1 mg under 1 kg asks for 600
+SHORTEST = 2.0**-22  # of a step: no sub-step is shorter; 1 mg under 1 kg asks for 2 ns in 10 ms
 ENERGY_ERROR = 1e-6  # of the kinetic energy, per sub-step
 ENERGY_ROUND_OFF = 1e-12  # of all energies: what can't be told from zero
 SPEED_LOSS = 1e-5  # length of the correction of v over the length of v, in the mass metric
 POSITION_SWEEPS = 2  # Newton steps onto the loops: the second leaves round-off
 STEP_GAP = 1e-11  # residual that a sub-step may leave, radians or parts of the mechanism's size
+UNDECIDED = 100.0  # times what is allowed: up to this error, a step straight on may be the right one
 MOST_SCALING = 1.1  # of the kinetic energy, where sub-steps do not settle
+TRUSTED = 1e-3  # of the energies exchanged in a run: a result that keeps them worse is not to be trusted
+
+# -- leaving a singular pose from rest -------------------------------------------------------------
+AHEAD = 2e-3  # radians or parts of the mechanism's size: far enough for G to have its rank, and still small
+NEAREST_TRIES = 12  # of Newton's method for the nearest closed pose; five or six are usual
+SAME_POSE = 1e-6  # of that displacement: the search has settled
+PARTED = 1e-3  # of the acceleration: first and second order differ, the pose is singular
+RESOLVED = 3e-5  # radians or parts: displacement at which softened rows (`equations/solve.py`) are met again
+
+# -- variable steps ------------------------------------------------------------------------------
+LEAST_TOLERANCE = 1e-13  # tolerance of solvers with a variable step: less is round-off
+JUDGED_TOLERANCE = 100.0  # times the tolerance: energy of a step, in parts of the kinetic, that may be wrong
+MOST_REFUSALS = 8  # of a step, each a quarter of the last: if shorter ones are no better, that is how it is
+TOO_SHORT = 1e-2  # of the longest one: near a singularity, steps that get nowhere
+NEARER = 0.1  # of the largest singular distance met: what short steps are then blamed on
+LEAP = 1 / 64  # of the longest step: what the fixed step is then given, again and again until it is passed
+MOST_STEPS = 1e6  # still to take, and a thousand do not get from one record to the next: a run is ended
+IN_A_RECORD = 1e-3  # of the time between records: steps that short are what nobody meant to ask for
+STEPS_BETWEEN = 10_000  # checks of that: a short time even for large mechanisms
 
 # -- time ----------------------------------------------------------------------------------------
 SAME_TIME = 1e-9  # of a step, or of a second: times that differ by less are the same
-LOCATED = 1e-12  # of a step: times of events are found this well
-LEAST_TOLERANCE = 1e-13  # relative tolerance of solvers with a variable step: less is round-off
+LOCATED = 1e-13  # of a step: times of events are found this well
+BESIDE = 1e-6  # of a step: how far ahead one looks to see whether a function rises or falls

@@ -91,7 +91,11 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
             h = rest;
         }
         const int to = n % 2; /* a step never writes what it reads */
-        cj_call(s, s->step, CJ_IN(q, v, work, x->u, x->p, &h), CJ_OUT(s->step_q[to], s->step_v[to], s->step_work + to));
+        cj_call(s, s->step, CJ_IN(q, v, work, x->u, x->p, &h), CJ_OUT(s->step_q[to], s->step_v[to], s->step_work + to, s->verdict));
+        if (s->verdict[UNSETTLED] > 0)
+            cj_say(s, CJ_OK, "logStatusWarning", "a step after %.9g s is too coarse even in sub-steps; take smaller steps", x->time);
+        if (s->verdict[TWO_WAYS] > 0)
+            cj_say(s, CJ_OK, "logStatusWarning", "after %.9g s a singular pose was met that may as well have been missed", x->time);
         q = s->step_q[to]; v = s->step_v[to]; work = s->step_work + to;
     }
     if (q != x->at.q) {

@@ -60,7 +60,7 @@ typedef struct cj_instance {
     double linear[CJ_ROOM(NLINEAR)];
     double g[CJ_ROOM(NM)], G[CJ_ROOM(NM * NV)], copy[CJ_ROOM(NM * NV)], U[CJ_ROOM(NM * NM)];
     cj_motion next;
-    double step_q[2][CJ_ROOM(NQ)], step_v[2][CJ_ROOM(NV)], step_work[2];
+    double step_q[2][CJ_ROOM(NQ)], step_v[2][CJ_ROOM(NV)], step_work[2], verdict[NVERDICT];
     struct {
         double d[CJ_ROOM(NV)], v[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
         double rate[CJ_ROOM(NV)], dv[CJ_ROOM(NV)], y[CJ_ROOM(NY)], q[CJ_ROOM(NQ)];

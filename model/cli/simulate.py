@@ -2,6 +2,7 @@
 
 import argparse
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from .common import (
     tell_written,
     to_json,
 )
+from .main import NOT_SIMULATED
 
 HELP = "Run a mechanism from its assembled pose with constant inputs; write a table or a plot."
 EXAMPLE = """
@@ -70,13 +72,15 @@ def run(args: argparse.Namespace) -> int:
     how: dict[str, Any] = {"step": step, "method": args.method, "tolerance": tolerance}
     how["record"] = [*units, *CHECKS]
     start = simulation.state
-    simulation.run(step, **how)  # builds all it needs, so that the time taken below is that of the run
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # this run is none: it builds what the one below is not to wait for
+        simulation.run(step, **how)
     simulation.state = start
     energy = simulation.energy()
     ready = time.perf_counter()
     with progress_bar(args) as progress:
         trajectory = simulation.run(duration, **how, progress=progress)
-    taken = time.perf_counter() - ready
+    taken, judgement = time.perf_counter() - ready, trajectory.judgement
     summary = {
         "mechanism": mechanism.name,
         "time": duration,
@@ -90,6 +94,12 @@ def run(args: argparse.Namespace) -> int:
         "energy_end": simulation.energy(),
         "work": simulation.work,
         "imbalance": simulation.energy() - energy - simulation.work,
+        "exchanged": judgement.scale,
+        "steps_judged": judgement.judged,
+        "steps_refined": judgement.refined,
+        "steps_unsettled": judgement.unsettled,
+        "steps_undecided": judgement.undecided,
+        "trusted": judgement.trusted,
         "loop_residual": float(np.max(np.abs(trajectory["loop.residual"]))),
         "singularity_distance": float(np.min(trajectory["singularity.distance"])),
     }
@@ -103,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
 
         save_figure(args.plot, draw_plot(trajectory.time, columns, mechanism.name, units))
     tell_written(args, table=args.csv, plot=args.plot)
-    return 0
+    return 0 if judgement.trusted else NOT_SIMULATED
 
 
 def _simulation(args: argparse.Namespace) -> tuple[type[Simulation], dict[str, Any]]:
@@ -122,8 +132,7 @@ def page(summary: dict[str, Any]) -> str:
     s = summary
     how = f"steps of {s['step']:g} s" if s["method"] == "fixed" else "variable steps"
     where = "compiled C" if s["compiled"] else "the virtual machine (no C compiler used)"
-    scale = max(abs(s["energy_end"]), abs(s["energy_start"]), abs(s["work"]))
-    part = f", {abs(s['imbalance']) / scale:.1e} of the energy" if scale else ""
+    part = f", {abs(s['imbalance']) / s['exchanged']:.1e} of what was exchanged" if s["exchanged"] > 0 else ""
     rows = [
         ("prepared in", f"{s['seconds_to_prepare']:.2f} s"),
         (
@@ -132,8 +141,12 @@ def page(summary: dict[str, Any]) -> str:
         ),
         ("energy", f"{s['energy_start']:.6g} J at the start, {s['energy_end']:.6g} J at the end"),
         ("work", f"{s['work']:.6g} J put in by motors and loads, less what dampers took"),
-        ("imbalance", f"{s['imbalance']:.2e} J{part}"),
+        ("imbalance", f"{s['imbalance']:.2e} J{part}" + ("" if s["trusted"] else ": not to be trusted")),
     ]
+    if s["steps_judged"]:
+        counts = f"{s['steps_judged']} judged, {s['steps_refined']} refined, {s['steps_unsettled']} unsettled"
+        counts += f", {s['steps_undecided']} undecided" if s["steps_undecided"] else ""
+        rows.append(("steps", counts))
     if np.isfinite(s["singularity_distance"]):
         rows += [
             ("loop residual", f"{s['loop_residual']:.1e} m or rad at most"),

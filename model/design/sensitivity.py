@@ -24,7 +24,7 @@ from ..errors import SimulationError
 from ..linear.directional import Directional
 from ..linear.linearize import coordinate_map
 from ..manifold.rank import nearest_solution
-from ..manifold.step import runge_kutta
+from ..manifold.step import unjudged
 from ..run.independent import selected
 from ..simulation import Simulation
 from ..thresholds import CLOSED, FOLLOWS
@@ -104,7 +104,7 @@ def motion_sensitivities(
     names, read = design.outputs(outputs)
     (q, v, u, p), work, begin = design.at, np.array([simulation.work]), simulation.time
     dq, dv, dp, dwork = design.dq, design.dv, design.dp, np.zeros((1, p.size))
-    advance = Directional(runge_kutta(design.engine.equations, substeps=1), p.size)
+    advance = Directional(unjudged(design.engine.equations), p.size)
     times, values, matrices = [], [], []
     count = round(duration / step)
     for k in range(count + 1):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import Engine
-from ..manifold.step import runge_kutta
+from ..manifold.step import unjudged
 from ..run.independent import chart
 from ..state import State
 from .directional import Directional
@@ -23,7 +23,7 @@ def discretize(engine: Engine, state: State, h: float, states: Any = None) -> Li
     R = chart(engine, state, states)
     eq, nv, nu = engine.equations, engine.tree.nv, len(engine.inputs)
     at = (state.q, state.v, state.work, state.u, state.p, h)
-    step = runge_kutta(eq, 1)
+    step = unjudged(eq)
     T = tangents(engine, state, R)
     n = T.shape[1]
     moved = coordinate_map(engine, state.q) @ T[:nv], T[nv:]

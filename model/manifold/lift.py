@@ -16,6 +16,7 @@ from ..thresholds import LIFT_TRIES, LONGEST, OPEN, TINY
 from .closing import Pieces, closing, free_directions, pieces, pieces_by_joint
 
 
+@once
 def displacement(eq: Equations) -> ca.Function:
     """(r, q) → d with q = r ⊕ d."""
     r = ca.SX.sym("r", eq.tree.nq)

@@ -1,15 +1,19 @@
 """Events: named functions of the state that cross zero during a run, located to round-off."""
 
+import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 from ..errors import SimulationError
 from ..state import LiveState
-from ..thresholds import LOCATED
+from ..thresholds import BESIDE, LOCATED
+
+Go = Callable[[float], None]
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,8 @@ class Event:
     """Something to watch for.
 
     `function` is called with the simulation, or is the name of an output. `direction` +1 waits for
-    a rise through zero, −1 for a fall, 0 for either. `stop` ends the run there.
+    a rise through zero, −1 for a fall, 0 for either. `stop` ends the run there, just beyond zero, so that
+    the next run goes on from it.
     """
 
     name: str
@@ -38,6 +43,45 @@ class Event:
         return lambda s: float(s.read(row)[0])
 
 
+class Watched:
+    """An event in a run: its value at the present state, and how fast that changes."""
+
+    def __init__(self, event: Event, simulation: Any):
+        self.event, self.simulation = event, simulation
+        self._function = event.watched(simulation)
+
+    def value(self) -> float:
+        """An error unless it is one finite number."""
+        given = self._function(self.simulation)
+        if np.size(given) != 1:
+            raise SimulationError(
+                f"event '{self.event.name}' must give one number, not {np.size(given)}; choose a component"
+            )
+        found = float(np.asarray(given, float).item())
+        if not math.isfinite(found):
+            raise SimulationError(
+                f"event '{self.event.name}' is {found} at {self.simulation.time:.6g} s, where no crossing "
+                "can be told; let it give finite numbers"
+            )
+        return found
+
+    def slope(self, value: float, ahead: float) -> float:
+        """Its rate of change, by a small step along the present motion; 0 where it can't be told."""
+        s = self.simulation
+        state, (dq, dv, _) = s.state, s.engine.kernel("rates")(s.q, s.v, s.u, s.p)
+        s.put(replace(state, time=state.time + ahead, q=state.q + ahead * dq, v=state.v + ahead * dv))
+        try:
+            return self.value() - value
+        except SimulationError:
+            return 0.0
+        finally:
+            s.put(state)
+
+    def wanted(self, a: float, b: float) -> bool:
+        """Whether a change from a to b is a crossing that is waited for."""
+        return (a < 0 <= b and self.event.direction >= 0) or (a > 0 >= b and self.event.direction <= 0)
+
+
 class Watch:
     """Looks for zero crossings between one time and the next."""
 
@@ -49,41 +93,63 @@ class Watch:
                 raise SimulationError(
                     f"event '{event.name}' has the direction {event.direction}; it must be -1, 0 or 1"
                 )
-        self.functions = [event.watched(simulation) for event in self.events]
-        self.before = [float(f(simulation)) for f in self.functions]
+        self._watched = [Watched(event, simulation) for event in self.events]
+        self._before = [(value := w.value(), w.slope(value, BESIDE)) for w in self._watched]
         self.found: list[tuple[str, float]] = []
 
-    def look(self, begin: float, end: float, go: Callable[[float], None]) -> float | None:
+    def look(self, begin: float, end: float, go: Go) -> float | None:
         """Crossings in (begin, end]; the time of the first that stops the run, or None.
 
         `go(t)` puts the simulation at a time in between; it must be at `end` now and is there
-        afterwards, or at the event that stops.
+        afterwards, or at the event that stops. Up to two crossings of one event are found.
         """
         crossed: list[tuple[float, Event]] = []
-        after = [float(f(self.simulation)) for f in self.functions]
-        for event, f, a, b in zip(self.events, self.functions, self.before, after, strict=True):
-            rises, falls = a < 0 <= b, a > 0 >= b
-            if (rises and event.direction >= 0) or (falls and event.direction <= 0):
-                crossed.append((self._locate(f, {begin: a, end: b}, go), event))
-        self.before = after
+        ahead = BESIDE * (end - begin)
+        after = [(value := w.value(), w.slope(value, ahead)) for w in self._watched]
+        for watched, before, now in zip(self._watched, self._before, after, strict=True):
+            values = Values(watched, {begin: before[0], end: now[0]}, go)
+            turn = values.beyond(begin, end) if _may_turn(before, now) else None
+            times = (begin, end) if turn is None else (begin, turn, end)
+            for t0, t1 in pairwise(times):
+                if watched.wanted(values(t0), values(t1)):
+                    crossed.append((values.crossing(t0, t1), watched.event))
+        self._before = after
         for t, event in sorted(crossed, key=lambda pair: pair[0]):
             self.found.append((event.name, t))
             if event.stop:
                 go(t)
                 return t
-        if crossed:
-            go(end)
+        go(end)
         return None
 
-    def _locate(
-        self, function: Callable[[Any], float], known: dict[float, float], go: Callable[[float], None]
-    ) -> float:
-        """Where a function crosses zero between the two times at which it is known."""
-        begin, end = known
 
-        def at(t: float) -> float:
-            if t not in known:
-                go(t)
-            return known[t] if t in known else float(function(self.simulation))
+def _may_turn(before: tuple[float, float], now: tuple[float, float]) -> bool:
+    """Whether a function on one side of zero heads for the other at first and comes back at last."""
+    (a, slope_a), (b, slope_b) = before, now
+    return a * b > 0 and a * slope_a < 0 < b * slope_b
 
-        return float(brentq(at, begin, end, xtol=LOCATED * (end - begin)))
+
+class Values:
+    """An event's function over a time that can be gone back to; nothing is asked for twice."""
+
+    def __init__(self, watched: Watched, known: dict[float, float], go: Go):
+        self._watched, self._known, self._go = watched, known, go
+
+    def __call__(self, t: float) -> float:
+        if t not in self._known:
+            self._go(t)
+            self._known[t] = self._watched.value()
+        return self._known[t]
+
+    def beyond(self, begin: float, end: float) -> float | None:
+        """A time in between when the function is on the other side of zero, if its extremum is."""
+        sign = math.copysign(1.0, self(begin))
+        minimize_scalar(lambda t: sign * self(t), bounds=(begin, end), method="bounded")
+        lowest = min(self._known, key=lambda t: sign * self._known[t])
+        return lowest if sign * self._known[lowest] <= 0 else None
+
+    def crossing(self, begin: float, end: float) -> float:
+        """The first time on the other side of zero, to round-off: whoever goes on from there has crossed."""
+        brentq(self, begin, end, xtol=LOCATED * (end - begin), rtol=4 * np.finfo(float).eps)
+        before = math.copysign(1.0, self(begin))
+        return min(t for t, value in self._known.items() if begin < t <= end and before * value <= 0)

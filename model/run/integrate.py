@@ -2,19 +2,24 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import pairwise, takewhile
 from typing import Protocol
 
 import numpy as np
 from scipy.integrate import DOP853
 
 from ..errors import SimulationError
+from ..manifold.step import VERDICT
 from ..state import LiveState
-from ..thresholds import LEAST_TOLERANCE, SAME_TIME
+from ..thresholds import IN_A_RECORD, LEAST_TOLERANCE, MOST_STEPS, SAME_TIME, STEPS_BETWEEN
 from ..variables import Variable, Variables
 from .events import Event, Watch
+from .judgement import Audit
 from .trajectory import Trajectory
 
 Slope = Callable[[float, np.ndarray], np.ndarray]
+Place = tuple[np.ndarray, np.ndarray, float]  # q, v, work
+ENERGIES = ("energy_kinetic", "energy_potential")  # what a run is judged by
 
 
 class Recorded(Protocol):
@@ -27,23 +32,33 @@ class Recorded(Protocol):
 
 
 class Recorder:
-    """Collects chosen outputs at chosen times."""
+    """Collects chosen outputs at chosen times, and the energies of a simulation that has them."""
 
     def __init__(self, simulation: Recorded, columns: Iterable[Variable]):
         self.simulation = simulation
         chosen = tuple(columns)
         self.names = tuple(column.name for column in chosen)
-        self.index = np.array([column.where.start for column in chosen], int)
+        rows = [column.where.start for column in chosen]
+        if isinstance(simulation, LiveState):
+            rows += [x.where.start for x in simulation.engine.variables.outputs.columns(ENERGIES)]
+        self.index = np.array(rows, int)
         self.time: list[float] = []
         self.rows: list[np.ndarray] = []
+        self.audit = Audit()
 
     def add(self) -> None:
-        self.time.append(self.simulation.time)
-        self.rows.append(self.simulation.read(self.index))
+        s, n = self.simulation, len(self.names)
+        y = s.read(self.index)
+        self.time.append(s.time)
+        self.rows.append(y[:n])
+        if isinstance(s, LiveState):
+            kinetic, potential = y[n:]
+            self.audit.add(kinetic, potential, s.work)
 
-    def trajectory(self, watch: Watch) -> Trajectory:
+    def trajectory(self, watch: Watch, tally: np.ndarray) -> Trajectory:
         values = np.array(self.rows).reshape(len(self.rows), len(self.names))
-        return Trajectory(np.array(self.time), self.names, values, tuple(watch.found))
+        judgement = self.audit.judgement(tally)
+        return Trajectory(np.array(self.time), self.names, values, tuple(watch.found), judgement)
 
 
 def recorded(table: Variables, names: Iterable[str] | None) -> tuple[Variable, ...]:
@@ -70,9 +85,10 @@ class Solver(Protocol):
     """Takes steps of its own length; `at(t)` gives q, v and work at a time within the last one."""
 
     time: float
+    tally: np.ndarray  # steps judged, and the sum of their verdicts
 
     def advance(self) -> None: ...
-    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]: ...
+    def at(self, t: float) -> Place: ...
 
 
 class FixedSteps:
@@ -81,20 +97,28 @@ class FixedSteps:
     def __init__(self, simulation: LiveState, duration: float, h: float, watched: bool):
         self.simulation, self.time, self.watched = simulation, simulation.time, watched
         self._plan = iter(step_plan(simulation.time, duration, h))
+        self._steps, self._known = 0, simulation.ledger.copy()
+
+    @property
+    def tally(self) -> np.ndarray:
+        judged = self._steps if self.simulation.judges else 0
+        return np.array([judged, *(self.simulation.ledger - self._known)])
 
     def advance(self) -> None:
         length, self.time = next(self._plan)
         if self.watched:
             self._before = self.simulation.state
         self.simulation.step(length, self.time)
+        self._steps += 1
         if self.watched:
             self._after = self.simulation.state
 
-    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]:
-        s = self.simulation
+    def at(self, t: float) -> Place:
+        s, ledger = self.simulation, self.simulation.ledger.copy()
         s.put(self._after if t >= self.time else self._before)
         if s.time < t < self.time:
             s.step(t - s.time, t)
+            s.ledger[:] = ledger  # looked at, not taken
         return s.q, s.v, s.work
 
 
@@ -102,13 +126,33 @@ class DormandPrince:
     """Dormand-Prince 8(5,3) on ẋ = slope(t, x); `between(t)` is x within the last step."""
 
     def __init__(self, end: float, tolerance: float):
-        self.end, self.tolerance = end, tolerance
+        if not 0 < tolerance < 1:
+            raise SimulationError(f"a tolerance must be between 0 and 1, such as 1e-10, not {tolerance}")
+        self.end, self.tolerance = end, max(tolerance, LEAST_TOLERANCE)
+        self.tally = np.zeros(1 + len(VERDICT))
+        self.spacing = 0.0  # of records, s
+        self._count = 0
 
-    def begin(self, slope: Slope, time: float, x: np.ndarray, **options: float) -> None:
-        options |= {"rtol": max(self.tolerance, LEAST_TOLERANCE), "atol": self.tolerance}
+    def begin(self, slope: Slope, time: float, x: np.ndarray, **options: float | None) -> None:
+        options |= {"rtol": self.tolerance, "atol": self.tolerance}
         self.time, self.solver = time, DOP853(slope, time, x, self.end, **options)
 
+    def _get_on(self) -> None:
+        """An error if the run would go on for hours."""
+        if self._count == 0:
+            self._last = self.time
+        elif self._count % STEPS_BETWEEN == 0:
+            length, left = (self.time - self._last) / STEPS_BETWEEN, self.end - self.time
+            if left > MOST_STEPS * length and length < IN_A_RECORD * self.spacing:
+                raise SimulationError(
+                    f"at {self.time:.6g} s the tolerance {self.tolerance:g} needs steps of {length:.1g} s, "
+                    "too short to get anywhere: loosen it, or lessen the largest stiffness or friction"
+                )
+            self._last = self.time
+        self._count += 1
+
     def advance(self) -> None:
+        self._get_on()
         message = self.solver.step()
         self.time = self.solver.t
         if self.solver.status == "failed":
@@ -142,25 +186,9 @@ class Projected(DormandPrince):
         self.solver.y = self.project(self.solver.y)
         self.solver.f = self.slope(self.time, self.solver.y)
 
-    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def at(self, t: float) -> Place:
         x = self.solver.y if t >= self.time else self.project(self.between(t))
         return x[: self.nq], x[self.nq : -1], float(x[-1])
-
-
-def underlying(simulation: LiveState, end: float, tolerance: float) -> Projected:
-    """Variable steps on the underlying ODE, projected onto closed loops."""
-    s, nq, kernel = simulation, simulation.tree.nq, simulation.engine.kernel
-
-    def slope(_: float, x: np.ndarray) -> np.ndarray:
-        return np.concatenate(kernel("rates")(x[:nq], x[nq:-1], s.u, s.p))
-
-    def project(x: np.ndarray) -> np.ndarray:
-        onto = kernel("project_position")
-        q = onto(onto(x[:nq], s.p), s.p)
-        return np.concatenate([q, kernel("project_velocity")(q, x[nq:-1], s.p), x[-1:]])
-
-    start = s.time, np.concatenate([s.q, s.v, [s.work]])
-    return Projected(slope, project, nq, start, end, tolerance)
 
 
 def run_recorded(
@@ -185,9 +213,12 @@ def run_recorded(
     while solver.time < end and stop is None:
         before = solver.time
         solver.advance()
-        if watch.events:
-            go(solver.time)
-            stop = watch.look(before, solver.time, go)
+        if watch.events:  # looked for between records, too: a step to a tolerance may be long
+            times = [before, *takewhile(lambda t: t < solver.time, due), solver.time]
+            for t0, t1 in pairwise(times):
+                go(t1)
+                if (stop := watch.look(t0, t1, go)) is not None:
+                    break
         until = solver.time if stop is None else stop
         while due and due[0] <= until + SAME_TIME * sample:
             go(min(due.popleft(), solver.time))
@@ -197,4 +228,4 @@ def run_recorded(
     go(end if stop is None else stop)
     if recorder.time[-1] != simulation.time:
         recorder.add()
-    return recorder.trajectory(watch)
+    return recorder.trajectory(watch, solver.tally)

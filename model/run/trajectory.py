@@ -9,6 +9,7 @@ import numpy as np
 
 from ..files import write_atomically
 from ..variables import column_places
+from .judgement import NOT_JUDGED, Judgement
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Trajectory:
     names: tuple[str, ...]
     values: np.ndarray  # (n, len(names))
     events: tuple[tuple[str, float], ...] = ()  # name and time of each that was met, in order
+    judgement: Judgement = NOT_JUDGED  # of the run: steps that did not settle, energy that is missing
 
     def __getitem__(self, name: str) -> np.ndarray:
         """One column, or all components of a vector output as (n, k)."""

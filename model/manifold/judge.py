@@ -1,0 +1,97 @@
+"""How a step's end is brought onto the loops and judged, whatever took it there.
+
+Three numbers are zero for the exact motion: the change of energy less the work done, the kinetic energy
+that the projection of the speeds takes away, and the gap left in the loops.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+
+from ..equations.forces import applied
+from ..equations.kinematics import outward
+from ..equations.loops import cut_loops
+from ..equations.outputs import energies
+from ..equations.solve import accelerations
+from ..equations.terms import Equations, at_rest, metric, once, project_position
+from ..thresholds import (
+    ENERGY_ERROR,
+    ENERGY_ROUND_OFF,
+    HUGE,
+    POSITION_SWEEPS,
+    SPEED_LOSS,
+    STEP_GAP,
+    TINY,
+)
+
+
+@once
+def concluded(eq: Equations) -> ca.Function:
+    """(q, v, work, q1, v1, work1, p, part) → (q1, v1, error): a step's end brought onto the loops, judged.
+
+    The same for steps of fixed and of variable length; the latter allow themselves a part of the errors.
+    """
+    q, v, work, q1, v1, work1, p = eq.symbols("q", "v", "work", "q1", "v1", "work1", "p")
+    part = ca.MX.sym("part")
+    end = projected(project_position(eq), POSITION_SWEEPS)(q1, p)
+    speeds, loss, gap, kinetic, potential = finished(eq)(end, v1, p)
+    before = energy(eq)(q, v, p)
+    drift = kinetic + potential - before[0] - before[1] - (work1 - work)
+    error = step_error(drift, loss, gap, kinetic, ca.fabs(potential) + ca.fabs(work1 - work), part)
+    names = ["q", "v", "work", "q1", "v1", "work1", "p", "part"], ["q_new", "v_new", "error"]
+    return ca.Function("concluded", [q, v, work, q1, v1, work1, p, part], [end, speeds, error], *names)
+
+
+def projected(once: ca.Function, sweeps: int) -> Callable[[Any, Any], Any]:
+    """(q, p) → q: some Newton steps onto the manifold."""
+
+    def onto(q: Any, p: Any) -> Any:
+        for _ in range(sweeps):
+            q = once(q, p)
+        return q
+
+    return onto
+
+
+def step_error(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any, part: Any) -> Any:
+    """The largest of the three errors, each over what is allowed of it; NaN counts as infinite."""
+    floor = ENERGY_ROUND_OFF * (kinetic + others) + TINY
+    parts = (
+        ca.fabs(drift) / (ENERGY_ERROR * part * kinetic + floor),
+        ca.sqrt(ca.fabs(loss) / ((SPEED_LOSS * part) ** 2 * kinetic + floor)),
+        gap / STEP_GAP,
+    )
+    worst = ca.fmax(ca.fmax(parts[0], parts[1]), parts[2])
+    return ca.if_else(worst <= HUGE, worst, HUGE)
+
+
+@once
+def finished(eq: Equations) -> ca.Function:
+    """(q, v, p) → (v, loss, gap, kinetic, potential): v onto G v = 0, and what the step is judged by.
+
+    The projection is the nearest in the mass metric. With S λ = G v it takes away the kinetic
+    energy ½ λᵀG v; `gap` is the largest |g| at q, lengths measured by the size of the mechanism.
+    """
+    at = at_rest(eq)
+    miss = at.G @ eq.v
+    delta, lam = accelerations(metric(eq), ca.SX.zeros(eq.tree.nv, 1), -miss)
+    v = eq.v + delta
+    loss = 0.5 * ca.dot(lam, miss)
+    gap = ca.mmax(ca.fabs(at.g / eq.scales.rows)) if at.g.numel() else ca.SX(0)
+    kinetic, potential = _energies(eq, v)
+    return ca.Function("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
+
+
+@once
+def energy(eq: Equations) -> ca.Function:
+    """(q, v, p) → (kinetic, potential)."""
+    return ca.Function("energy", [eq.q, eq.v, eq.p], list(_energies(eq, eq.v)))
+
+
+def _energies(eq: Equations, v: Any) -> tuple[Any, Any]:
+    motion = outward(eq.model, eq.q, v)
+    potential = applied(
+        eq.model, motion, cut_loops(eq.model, motion), eq.q, v, ca.SX.zeros(eq.u.shape)
+    ).potential
+    return energies(eq, motion, v, potential)

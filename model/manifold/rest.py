@@ -1,0 +1,99 @@
+"""How a mechanism leaves a singular pose from rest: the second-order condition, and the step that uses it.
+
+At rest in a singular pose q₀ the loops' first-order condition G v̇ = 0 says too little: G has lost rank, and
+some of the accelerations it allows lead off the loops. Write the motion as d(t) = ½ a t² + …, with
+q = q₀ ⊕ d, and expand the loops to the second order, g = G d + ½ H[d, d]. Orders t² and t⁴ give, for
+every row n with nᵀG = 0,
+
+    G a = 0,    nᵀH[a, a] = 0:      a lies in the tangent cone of the closed poses at q₀.
+
+For t > 0 the lost rows are there again, nᵀG(q(t)) = ½ t² nᵀH[a, ·], so constraint forces act along
+them, finite although their multipliers grow like 1/t², and the equations of motion in the limit t → 0 are
+
+    M a + Gᵀλ + Σ κ nᵀH[a, ·] = F.
+
+These are the conditions of Gauss's least constraint, ½(a − M⁻¹F)ᵀM(a − M⁻¹F), on the cone; of all that
+satisfy them the least is taken. A cone knows no scale: its point nearest to a₀, the acceleration that
+G a = 0 alone allows, is what the closed pose nearest to q₀ ⊕ ε a₀ is over ε, as ε → 0. That pose is far
+enough from q₀ to be regular, and the step's own projections find it, without rank, null vectors or H:
+
+    minimize ½(d − ε a₀)ᵀM(d − ε a₀)  with g(q₀ ⊕ d) = 0,      a = 2 d(ε/2)/(ε/2) − d(ε)/ε + O(ε²).
+
+At a regular pose a = a₀.
+"""
+
+from math import nan
+from typing import Any
+
+import casadi as ca
+
+from ..equations.terms import Equations, once, project_position, rates, retraction
+from ..thresholds import AHEAD, NEAREST_TRIES, PARTED, RESOLVED, SAME_POSE, TINY
+from .judge import concluded, finished
+from .lift import displacement
+
+
+@once
+def from_rest(eq: Equations) -> ca.Function:
+    """(q, u, p) → (a, parted): the acceleration from rest; `parted` is 1 where G a = 0 gives another one."""
+    q, u, p = eq.symbols("q", "u", "p")
+    a0 = rates(eq)(q, ca.MX.zeros(eq.tree.nv, 1), u, p)[1]
+    length = ca.fmax(_size(eq, a0), TINY)
+    one, half = (nearest(eq)(q, e / length * a0, p) / e * length for e in (AHEAD, AHEAD / 2))
+    a = 2 * half - one
+    apart = _size(eq, a - a0)
+    sure = ca.logic_and(apart > PARTED * length, _size(eq, half - one) < apart)  # NaN is neither
+    results = [ca.if_else(sure, a, a0), sure]
+    return ca.Function("from_rest", [q, u, p], results, ["q", "u", "p"], ["a", "parted"])
+
+
+def _size(eq: Equations, d: Any) -> Any:
+    """Of displacements or their rates, lengths measured by the size of the mechanism."""
+    return ca.norm_2(d / eq.scales.speeds)
+
+
+@once
+def nearest(eq: Equations) -> ca.Function:
+    """(q, d0, p) → d: of the closed pose q ⊕ d nearest to q ⊕ d0; NaN if the search does not settle."""
+    q, d0, p = eq.symbols("q", "d0", "p")
+    before = d = d0
+    at = project_position(eq)(retraction(eq)(q, d0), p)
+    for _ in range(NEAREST_TRIES):
+        before, (d, at) = d, nearer(eq)(q, d0, p, at)
+    settled = _size(eq, d - before) < SAME_POSE * _size(eq, d0)
+    return ca.Function("nearest", [q, d0, p], [ca.if_else(settled, d, nan)])
+
+
+@once
+def nearer(eq: Equations) -> ca.Function:
+    """(q, d0, p, at) → (d, at): from a closed pose q ⊕ d towards q ⊕ d0, and back onto the loops."""
+    q, d0, p, at = eq.symbols("q", "d0", "p", "q1")
+    d = displacement(eq)(q, at)
+    along = finished(eq)(at, d0 - d, p)[0]  # its tangents
+    return ca.Function("nearer", [q, d0, p, at], [d, project_position(eq)(retraction(eq)(at, along), p)])
+
+
+def leaving(eq: Equations, ordinary: ca.Function) -> ca.Function:
+    """(q, v, work, u, p, h) → the results of an ordinary step, taken from rest by a where that is needed.
+
+    d = ½ a t² and v = a t, up to a pose that is regular enough for G to be trusted; ordinarily on from there.
+    """
+    q, v, work, u, p, h, a = eq.symbols("q", "v", "work", "u", "p", "h", "a")
+    t = ca.fmin(h, ca.sqrt(2 * RESOLVED / ca.fmax(_size(eq, a), TINY)))
+    q1, v1, _ = concluded(eq)(q, v, work, retraction(eq)(q, t**2 / 2 * a), t * a, work, p, 1)
+    work1 = work + t / 2 * rates(eq)(q1, v1, u, p)[2]  # power grows like t
+    onward = ca.Function.if_else("onward", ordinary, _arrived(ordinary))
+    by_second = list(onward(h > t, q1, v1, work1, u, p, h - t))
+    symbols = [q, v, work, u, p, h]
+    ways = (
+        ca.Function("by_second", [*symbols, a], by_second),
+        ca.Function("by_first", [*symbols, a], ordinary.call(symbols)),
+    )
+    best, parted = from_rest(eq)(q, u, p)
+    return ca.Function("leaving", symbols, list(ca.Function.if_else("leave", *ways)(parted, *symbols, best)))
+
+
+def _arrived(ordinary: ca.Function) -> ca.Function:
+    """The other branch of going on: the start took the whole step, and there is nothing to say of it."""
+    symbols = ordinary.mx_in()
+    return ca.Function("arrived", symbols, [*symbols[:3], ca.MX.zeros(ordinary.sparsity_out(3))])
