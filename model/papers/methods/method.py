@@ -1,6 +1,7 @@
 """A simulation's way of moving, put together from names: formulation, stabilization, chart."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -117,10 +118,11 @@ class Method:
             slopes.append(np.hstack(self.rates(at[: len(q)], at[len(q) : -1])))
         x = x + h * sum(w * slope for w, slope in zip(WEIGHTS, slopes[1:], strict=True))
         q1, v1, work = self.retract(x[: len(q)], np.zeros(len(v))), x[len(q) : -1], float(x[-1])
+        close = partial(stabilization.project, self.simulation.engine, self.simulation.p)
         if self.stabilization == "projection":
-            q1, v1 = stabilization.project(self.simulation.engine, self.simulation.p, q1, v1)
+            q1, v1 = close(q1, v1)
         elif self.stabilization == "energy":
-            q1, v1 = stabilization.project_energy(self.invariants, self.retract, q1, v1, energy + work)
+            q1, v1 = stabilization.project_energy(self.invariants, self.retract, close, q1, v1, energy + work)
         return q1, v1, work
 
 

@@ -19,6 +19,7 @@ NAMES = ("projection", "baumgarte", "energy", "none")
 ALPHA = BETA = 10.0  # 1/s, as in the thesis
 TOLERANCE = 1e-12
 MOST_ITERATIONS = 10
+FARTHEST = 0.1  # of one and the speeds: a longer step of the energy projection is a singularity's doing
 
 
 def target(name: str, g: np.ndarray, G: np.ndarray, v: np.ndarray, gamma: np.ndarray) -> np.ndarray:
@@ -33,19 +34,31 @@ def project(engine: Engine, p: np.ndarray, q: np.ndarray, v: np.ndarray) -> tupl
 
 
 def project_energy(
-    invariants: Callable[..., Any], retract: Callable[..., Any], q: np.ndarray, v: np.ndarray, energy: float
+    invariants: Callable[..., Any],
+    retract: Callable[..., Any],
+    closed: Callable[..., Any],
+    q: np.ndarray,
+    v: np.ndarray,
+    energy: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Least-norm Newton steps onto g = 0, G v = 0 and the given energy, together.
 
-    Not the manifold's own: near a singularity the energy needs directions that its rank calls lost.
+    Not the manifold's own: near a singularity the energy needs directions that its rank calls lost. Where
+    the steps lead nowhere, at the singularity itself, the loops are `closed` first and the speeds scaled.
     """
-    n = len(v)
+    n, start = len(v), (q, v)
     for _ in range(MOST_ITERATIONS):
         h, H = invariants(q, v)
         miss = h.copy()
         miss[-1] -= energy
         if np.abs(miss[:-1]).max(initial=0.0) < TOLERANCE and abs(miss[-1]) < 1e-10 * max(1.0, abs(energy)):
-            break
+            return q, v
         delta = -np.linalg.lstsq(H, miss, rcond=1e-10)[0]
+        if not np.abs(delta).max() < FARTHEST * (1 + np.abs(v).max()):
+            break
         q, v = retract(q, delta[:n]), v + delta[n:]
+    q, v = closed(*start)
+    potential, total = (float(invariants(q, x)[0][-1]) for x in (0 * v, v))
+    if total > potential and energy > potential:
+        v = v * np.sqrt((energy - potential) / (total - potential))
     return q, v
