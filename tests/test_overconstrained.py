@@ -8,8 +8,10 @@ import mechanisms
 import numpy as np
 import pytest
 from cutjoint.model import Mechanism, Simulation, list_examples, load
+from cutjoint.model.engine import Engine
 from cutjoint.model.equations.terms import equations
 from cutjoint.model.manifold.rank import grows_beside_manifold
+from cutjoint.model.run.assembly import consistent_speeds
 
 MAKE = {"bricard": mechanisms.bricard, "bennett": mechanisms.bennett}
 
@@ -40,3 +42,38 @@ def test_planar_loops_pay_nothing() -> None:
     """Rows that keep a planar loop in its plane are redundant everywhere."""
     assert not any(grows_beside_manifold(equations(load(name))) for name in list_examples())
     assert not grows_beside_manifold(equations(mechanisms.four_bars(3)))
+
+
+def with_cut(mechanism: Mechanism, name: str) -> Mechanism:
+    """The same with another joint cut; its pose is to be given by joints that are held."""
+    joints = tuple(replace(j, cut=j.name == name or None, start=(), speed=()) for j in mechanism.joints)
+    return replace(mechanism, joints=joints)
+
+
+@pytest.mark.parametrize("linkage", [mechanisms.four_bars(1), mechanisms.four_bars(2), mechanisms.bennett()])
+def test_reactions_do_not_depend_on_the_cut(linkage: Mechanism) -> None:
+    """Weight across a planar loop was carried by one side or by the other, 100 to 0."""
+    linkage = replace(linkage, gravity=(1.0, -9.81, -5.0))
+    s = Simulation(linkage, compile=False)
+    s.run(0.1, record=[])
+    y = s.outputs()
+    names = [n for n in y if n.startswith("reaction.")]
+    assert s.topology().not_unique
+    for joint in linkage.joints:
+        engine = Engine(with_cut(linkage, joint.name), compile=False)
+        assert joint.name in [cut.name for cut in engine.tree.cuts]
+        other = Simulation(engine, start={j: [y[f"joint.{j}.position"]] for j in engine.tree.q})
+        first = next(iter(engine.tree.v))
+        speeds = {first: np.array([y[f"joint.{first}.velocity"]])}
+        other.state = replace(other.state, v=consistent_speeds(engine, other.state, speeds))
+        z = other.outputs()
+        assert max(np.abs(z[n] - y[n]).max() for n in names) < 1e-7
+
+
+def test_weight_across_a_plane_is_shared() -> None:
+    """A symmetric four-bar with gravity across its plane: both sides carry half, whichever joint is cut."""
+    s = Simulation(replace(mechanisms.four_bars(1, speed=0.0), gravity=(0.0, 0.0, -9.81)), compile=False)
+    y = s.outputs()
+    assert y["reaction.base0.force"][2] == pytest.approx(1.5 * 9.81)
+    assert y["reaction.base1.force"][2] == pytest.approx(1.5 * 9.81)
+    assert y["reaction.pin0.force"][2] == pytest.approx(0.5 * 9.81)

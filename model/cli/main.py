@@ -5,7 +5,7 @@ A subcommand is a module with `HELP` (one line), `EXAMPLE` (shown below its help
 subcommand is used, so help is quick and the engine knows nothing of FMI or ROS.
 
 Exit codes: 0 done, 1 unexpected, 2 wrong usage or description, 3 a loop can't be closed,
-4 the simulation failed or is not to be trusted, 5 a required speed is missed (`bench`), 130 stopped by Ctrl-C.
+4 the simulation failed or can't be trusted, 5 a required speed is missed (`bench`), 130 stopped by Ctrl-C.
 """
 
 import argparse

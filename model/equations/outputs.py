@@ -25,6 +25,7 @@ from .kinematics import (
     turning,
     user_speeds,
 )
+from .least_reactions import least, redundant
 from .loops import CutLoop, cut_reactions, residual
 from .spatial import inertia_times
 from .terms import Equations, motion_under_forces, terms
@@ -135,6 +136,8 @@ def _reactions(eq: Equations, motion: Motion, loops: list[CutLoop], act: Any, la
             r = carried(model, motion, index, local.p)[0]
             force, moment = -force, -(moment + ca.cross(origin - r, force))
         seen[joint.name] = (force, moment)
+    if redundant(eq):
+        seen = least(eq, motion, seen)
     result: Readings = {}
     for joint in eq.mechanism.joints:
         if joint.name in seen:

@@ -81,7 +81,7 @@ def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
 
     A left null vector of G, Gᵀn = 0, is a set of multipliers that does nothing to the motion; it
     runs through the cut joints where it is not zero and all tree joints of their loops. The
-    multipliers given are the ones of least norm.
+    reactions given are the least (`equations/least_reactions.py`).
     """
     if not G.size:
         return ()
