@@ -39,7 +39,7 @@ def from_rest(eq: Equations) -> ca.Function:
     q, u, p = eq.symbols("q", "u", "p")
     a0 = rates(eq)(q, ca.MX.zeros(eq.tree.nv, 1), u, p)[1]
     length = ca.fmax(_size(eq, a0), TINY)
-    one, half = (nearest(eq)(q, e / length * a0, p) / e * length for e in (AHEAD, AHEAD / 2))
+    one, half = (nearest_closed(eq)(q, e / length * a0, p) / e * length for e in (AHEAD, AHEAD / 2))
     a = 2 * half - one
     apart = _size(eq, a - a0)
     sure = ca.logic_and(apart > PARTED * length, _size(eq, half - one) < apart)  # NaN is neither
@@ -53,7 +53,7 @@ def _size(eq: Equations, d: Any) -> Any:
 
 
 @once
-def nearest(eq: Equations) -> ca.Function:
+def nearest_closed(eq: Equations) -> ca.Function:
     """(q, d0, p) → d: of the closed pose q ⊕ d nearest to q ⊕ d0; NaN if the search does not settle."""
     q, d0, p = eq.symbols("q", "d0", "p")
     before = d = d0
@@ -61,7 +61,7 @@ def nearest(eq: Equations) -> ca.Function:
     for _ in range(NEAREST_TRIES):
         before, (d, at) = d, nearer(eq)(q, d0, p, at)
     settled = _size(eq, d - before) < SAME_POSE * _size(eq, d0)
-    return ca.Function("nearest", [q, d0, p], [ca.if_else(settled, d, nan)])
+    return ca.Function("nearest_closed", [q, d0, p], [ca.if_else(settled, d, nan)])
 
 
 @once

@@ -107,7 +107,7 @@ class Watch:
         ahead = BESIDE * (end - begin)
         after = [(value := w.value(), w.slope(value, ahead)) for w in self._watched]
         for watched, before, now in zip(self._watched, self._before, after, strict=True):
-            values = Values(watched, {begin: before[0], end: now[0]}, go)
+            values = OverTime(watched, {begin: before[0], end: now[0]}, go)
             turn = values.beyond(begin, end) if _may_turn(before, now) else None
             times = (begin, end) if turn is None else (begin, turn, end)
             for t0, t1 in pairwise(times):
@@ -129,7 +129,7 @@ def _may_turn(before: tuple[float, float], now: tuple[float, float]) -> bool:
     return a * b > 0 and a * slope_a < 0 < b * slope_b
 
 
-class Values:
+class OverTime:
     """An event's function over a time that can be gone back to; nothing is asked for twice."""
 
     def __init__(self, watched: Watched, known: dict[float, float], go: Go):
