@@ -178,3 +178,19 @@ def test_no_states_in_a_singular_start_pose(fmi: int) -> None:
         initialize(fmu, flat)
         fmu.doStep(0.0, 0.01)
         assert np.isfinite(get(fmu, names(fmu, "output"))).all()
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_a_singular_pose_is_left_from_rest_as_in_python(fmi: int) -> None:
+    """The five-bar of paper 004, example 1: along the tangent cone, v̇₁ = 5.39 and not 8.24."""
+    pose = dict(zip(("q1", "q2", "q3", "q4"), (np.pi, 0.0, np.pi, 0.0), strict=True))
+    python = Simulation("fivebar", start={joint: [angle] for joint, angle in pose.items()})
+    wanted = ["joint.q1.velocity", "joint.q2.velocity", "joint.q3.position"]
+    with instance(exported("fivebar", fmi, outputs=tuple(wanted))) as fmu:
+        initialize(fmu, {f"start.{joint}.position": angle for joint, angle in pose.items()})
+        for k in range(20):
+            fmu.doStep(k * 1e-3, 1e-3)
+            python.step(1e-3)
+            if k == 0:
+                assert python.v[0] == pytest.approx(5.3855e-3, rel=1e-4)
+            assert get(fmu, wanted) == pytest.approx([python.outputs()[n] for n in wanted], abs=1e-7)
