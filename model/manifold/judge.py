@@ -4,6 +4,7 @@ Three numbers are zero for the exact motion: the change of energy less the work 
 that the projection of the speeds takes away, and the gap left in the loops.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -38,7 +39,8 @@ def concluded(eq: Equations) -> ca.Function:
     speeds, loss, gap, kinetic, potential = finished(eq)(end, v1, p)
     before = energy(eq)(q, v, p)
     drift = kinetic + potential - before[0] - before[1] - (work1 - work)
-    error = step_error(drift, loss, gap, kinetic, ca.fabs(potential) + ca.fabs(work1 - work), part)
+    others = ca.fabs(potential) + ca.fabs(work1 - work) + weight(eq)
+    error = step_error(drift, loss, gap, kinetic, others, part)
     names = ["q", "v", "work", "q1", "v1", "work1", "p", "part"], ["q_new", "v_new", "error"]
     return ca.Function("concluded", [q, v, work, q1, v1, work1, p, part], [end, speeds, error], *names)
 
@@ -64,6 +66,12 @@ def step_error(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any, part:
     )
     worst = ca.fmax(ca.fmax(parts[0], parts[1]), parts[2])
     return ca.if_else(worst <= HUGE, worst, HUGE)
+
+
+def weight(eq: Equations) -> float:
+    """Potential energy that round-off is a part of, also where the sum of all bodies' is zero."""
+    mechanism = eq.described
+    return sum(b.mass for b in mechanism.bodies) * math.hypot(*mechanism.gravity) * eq.scales.length
 
 
 @once
