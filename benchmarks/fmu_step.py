@@ -35,16 +35,16 @@ int fmu_loop(fmu_step step, void* instance, double h, int n)
     return bad;
 }
 
-/* A traced function of n_in arguments, the first n_out of which it gives anew. */
+/* A traced function of n_in arguments and n_out results, the first n_new of which are arguments anew. */
 int traced_loop(traced_step step, double** state, int n_in, double** next, const int* sizes, int n_out,
-                const double** arg, double** res, long long* iw, double* w, int n)
+                int n_new, const double** arg, double** res, long long* iw, double* w, int n)
 {
     int bad = 0;
     for (int k = 0; k < n; ++k) {
         for (int i = 0; i < n_in; ++i) arg[i] = state[i];
         for (int i = 0; i < n_out; ++i) res[i] = next[i];
         bad |= step(arg, res, iw, w, 0);
-        for (int i = 0; i < n_out; ++i) memcpy(state[i], next[i], (size_t)sizes[i] * sizeof(double));
+        for (int i = 0; i < n_new; ++i) memcpy(state[i], next[i], (size_t)sizes[i] * sizeof(double));
     }
     return bad;
 }
@@ -153,7 +153,11 @@ def _traced(loops: ctypes.CDLL, simulation: Simulation) -> Callable[[], None]:
     library = ctypes.CDLL(str(build_library(function, str(find_compiler()))))
     values = [simulation.q, simulation.v, [simulation.work], simulation.u, simulation.p, [STEP]]
     begin = [np.array(x, float) for x in values]
-    state, following = [x.copy() for x in begin], [np.zeros(x.size) for x in begin[: function.n_out()]]
+    state, following = (
+        [x.copy() for x in begin],
+        [np.zeros(function.numel_out(i)) for i in range(function.n_out())],
+    )
+    renewed = sum(name.endswith("_new") for name in function.name_out())
     room = [ctypes.c_longlong() for _ in range(4)]
     getattr(library, f"{function.name()}_work")(*map(ctypes.byref, room))
     arg, res, iw, w = (np.zeros(size.value + 1, np.int64) for size in room)
@@ -166,7 +170,7 @@ def _traced(loops: ctypes.CDLL, simulation: Simulation) -> Callable[[], None]:
             here[:] = first
         (s, n), counts = (_at(x) for x in places), (function.n_in(), function.n_out())
         if loops.traced_loop(
-            call_, s, counts[0], n, _at(sizes), counts[1], _at(arg), _at(res), _at(iw), _at(w), TURN
+            call_, s, counts[0], n, _at(sizes), counts[1], renewed, _at(arg), _at(res), _at(iw), _at(w), TURN
         ):
             raise RuntimeError("a step of the engine failed")
 
