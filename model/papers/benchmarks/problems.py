@@ -185,11 +185,11 @@ def bricard() -> Mechanism:
 def bennett_points(angle: Any) -> tuple[Any, Any]:
     """Hinges of Bennett's linkage and their axes, rows of two 4 × 3 arrays; `angle` of the first may be complex.
 
-    Opposite hinges turn alike; of the two, tan(θ/2) tan(φ/2) = sin((β + α)/2)/sin((β − α)/2).
+    Opposite hinges turn alike; of the two, tan(θ/2) tan(φ/2) = sin((α + β)/2)/sin((α − β)/2).
     """
     a, b, first = BENNETT
     other = float(np.arcsin(b * np.sin(first) / a))
-    phi = 2 * np.arctan(sin((other + first) / 2) / sin((other - first) / 2) / np.tan(angle / 2))
+    phi = 2 * np.arctan(sin((first + other) / 2) / sin((first - other) / 2) / np.tan(angle / 2))
     point, turn = np.zeros(3), np.eye(3)
     points, axes = [], []
     for length, twist, by in zip((a, b) * 2, (first, other) * 2, (angle, phi, -angle, -phi), strict=True):
@@ -219,7 +219,7 @@ def bennett() -> Mechanism:
     for k in range(1, 4):
         bodies.append(body(names[k], 1.0, *between(*points[k - 1 : k + 1], axes[k - 1]), BENNETT_INERTIA))
     joints = [hinge(f"hinge{k}", names[k], names[k + 1], points[k], axes[k]) for k in range(4)]
-    return Mechanism("bennett", tuple(bodies), tuple(joints), gravity=DOWN_Z)
+    return Mechanism("bennett", tuple(bodies), tuple(joints), gravity=DOWN_Y)
 
 
 def governor() -> Mechanism:

@@ -137,7 +137,7 @@ def bennett(end: float) -> Motion:
     system = OneAngle(
         np.full(18, 1 / 6),
         lambda x: bars(p.bennett_points(x), 1.0, p.BENNETT_INERTIA),
-        p.DOWN_Z,
+        p.DOWN_Y,
         (0.0, 2 * pi),
         turns=True,
     )
