@@ -103,3 +103,14 @@ STEPS_BETWEEN = 10_000  # checks of that: a short time even for large mechanisms
 SAME_TIME = 1e-9  # of a step, or of a second: times that differ by less are the same
 LOCATED = 1e-13  # of a step: times of events are found this well
 BESIDE = 1e-6  # of a step: how far ahead one looks to see whether a function rises or falls
+LEAST_TOLERANCE = 1e-13  # relative tolerance of solvers with a variable step: less is round-off
+
+# -- trust ---------------------------------------------------------------------------------------
+MOTION_TRUSTED = 1e-4  # radians or sizes that a shorter step, or the way back, may change a motion by
+MOTION_SAME = 1e-9  # radians or sizes: motions nearer than this are the same, and tell no order
+LEAST_ORDER = 1.0  # of a step: halving it halves the error at least, also where stops and knees are rough
+ENERGY_TRUSTED = 1e-5  # of the energies exchanged: what a motion may lose or gain
+FORCES_TRUSTED = 1e-8  # of the largest force: what Newton's law may leave over on a body
+LINEAR_TRUSTED = 1e-5  # of a row's largest slope: what fourth-order differences leave of round-off
+DIFFERENCE = 1e-3  # step of differences, radians, metres, their rates, and parts of an input
+SCALE_TRUSTED = 1e-9  # of the motion's numbers: what other units may change of them

@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("state",), "the numbers that change"),
     (("run", "linear"), "functions of engine and state: motions, and models beside them"),
     (("simulation",), "holds an engine and a state for the user"),
-    (("cartesian", "design", "robots", "show"), "what is built on simulations"),
+    (("cartesian", "design", "robots", "show", "verify"), "what is built on simulations"),
     (("papers",), "studies, with all of the above"),
     (("model", "cli"), "the doors: public names, and the command line"),
     (("fmu", "ros"), "thin ways out, apart from each other"),

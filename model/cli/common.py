@@ -68,6 +68,14 @@ def number(text: str, option: str) -> float:
     return value
 
 
+def positive(text: str, option: str) -> float:
+    """A number above zero."""
+    value = number(text, option)
+    if value <= 0:
+        raise CutjointError(f"{option} must be more than zero, not {text}")
+    return value
+
+
 def read_pairs(words: Sequence[str], known: Sequence[str], option: str, what: str) -> dict[str, float]:
     """`name=value` words as a mapping; `all=value` stands for every known name."""
     pairs: dict[str, float] = {}

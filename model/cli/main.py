@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "assemble": ("cutjoint.model.cli.assemble", "close the loops and print the coordinates"),
     "simulate": ("cutjoint.model.cli.simulate", "run a mechanism; write a table or a plot"),
     "linearize": ("cutjoint.model.cli.linearize", "matrices A, B, C, D and eigenvalues"),
+    "verify": ("cutjoint.model.cli.verify", "check a mechanism and say what to trust"),
     "propagate": ("cutjoint.model.cli.propagate", "carry a design change through the loops"),
     "export": ("cutjoint.fmu.cli", "write a functional mock-up unit (FMU)"),
     "node": ("cutjoint.ros.cli", "run a mechanism as a ROS 2 node"),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..describe.mechanism import Mechanism
-from ..errors import CutjointError
 from ..joints.types import TYPES
 from ..run.trajectory import Trajectory
 from ..show.table import table
@@ -18,8 +17,8 @@ from .common import (
     Options,
     check_name,
     check_targets,
-    number,
     output_columns,
+    positive,
     prepared,
     progress_bar,
     tell_written,
@@ -61,8 +60,8 @@ def add_arguments(option: Options) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    duration, step = _positive(args.time, "--time"), _positive(args.step, "--step")
-    tolerance = _positive(args.tolerance, "--tolerance")
+    duration, step = positive(args.time, "--time"), positive(args.step, "--step")
+    tolerance = positive(args.tolerance, "--tolerance")
     check_targets(args.csv, picture=args.plot)
     begin = time.perf_counter()
     kind, ways = _simulation(args)
@@ -162,10 +161,3 @@ def default_outputs(mechanism: Mechanism) -> list[str]:
     joints = [motor.joint for motor in mechanism.motors]
     joints = joints or [j.name for j in mechanism.joints if TYPES[j.type].moves]
     return [*(f"joint.{name}.position" for name in joints), "energy"]
-
-
-def _positive(words: str, option: str) -> float:
-    value = number(words, option)
-    if value <= 0:
-        raise CutjointError(f"{option} must be more than zero, not {words}")
-    return value

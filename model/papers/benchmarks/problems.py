@@ -110,7 +110,10 @@ def rod(name: str, start: Any, end: Any, mass: float = 1.0) -> Body:
 def pendulum() -> Mechanism:
     """A01: a point of 1 kg, 1 m from a hinge, let go at the height of the hinge."""
     return Mechanism(
-        "pendulum", (Body("point", 1.0, (-1.0, 0.0, 0.0)),), (hinge("hinge", "ground", "point", O),), gravity=DOWN_Y
+        "pendulum",
+        (Body("point", 1.0, (-1.0, 0.0, 0.0)),),
+        (hinge("hinge", "ground", "point", O),),
+        gravity=DOWN_Y,
     )
 
 
@@ -132,7 +135,9 @@ def squeezer() -> Mechanism:
     b, th, ga, ph, de, om, ep = SQUEEZER_START.values()
 
     def at(start: Any, angle: float, along: float, across: float = 0.0) -> Any:
-        return start + along * np.array([cos(angle), sin(angle)]) + across * np.array([-sin(angle), cos(angle)])
+        return (
+            start + along * np.array([cos(angle), sin(angle)]) + across * np.array([-sin(angle), cos(angle)])
+        )
 
     F = at(O, b, RR)
     tip = at(F, b + th, -D)
@@ -162,10 +167,17 @@ def squeezer() -> Mechanism:
     )
     ends = (*C, 0.0), (*at(B, ga, SD, -SC), 0.0)
     spring = Strut(
-        "spring", "ground", "BDE", *(tuple(map(float, p)) for p in ends), SQUEEZER_SPRING, length=SQUEEZER_LENGTH
+        "spring",
+        "ground",
+        "BDE",
+        *(tuple(map(float, p)) for p in ends),
+        SQUEEZER_SPRING,
+        length=SQUEEZER_LENGTH,
     )
     drive = Load("drive", "OF", torque=(0.0, 0.0, SQUEEZER_TORQUE))
-    return Mechanism("squeezer", tuple(bodies), joints, struts=(spring,), loads=(drive,), gravity=(0.0, 0.0, 0.0))
+    return Mechanism(
+        "squeezer", tuple(bodies), joints, struts=(spring,), loads=(drive,), gravity=(0.0, 0.0, 0.0)
+    )
 
 
 def bricard() -> Mechanism:

@@ -104,9 +104,7 @@ def solid(mass: float, com: Any, axes: Any, inertia: Any) -> Any:
 def bars(hinges: tuple[Any, Any], mass: float, inertia: Any) -> Any:
     """Points of bars from hinge to hinge: of equal mass, alike, the inertia along them first."""
     at, axes = hinges
-    found = [
-        solid(mass, *p.between(at[k], at[k + 1], axes[k]), inertia) for k in range(len(at) - 1)
-    ]
+    found = [solid(mass, *p.between(at[k], at[k + 1], axes[k]), inertia) for k in range(len(at) - 1)]
     return np.array([point for six in found for point in six])
 
 
@@ -202,9 +200,7 @@ def squeezer_places(beta: Any) -> tuple[Any, Any, Any]:
 
 def squeezer_points(beta: Any) -> Any:
     centres, units, _ = squeezer_places(beta)
-    arms = [
-        sqrt(J / m) * u for J, m, u in zip(p.SQUEEZER_INERTIA, p.SQUEEZER_MASS, units, strict=True)
-    ]
+    arms = [sqrt(J / m) * u for J, m, u in zip(p.SQUEEZER_INERTIA, p.SQUEEZER_MASS, units, strict=True)]
     ends = [c + sign * arm for c, arm in zip(centres, arms, strict=True) for sign in (1, -1)]
     return np.array([[*x, 0.0] for x in ends])
 
@@ -252,7 +248,12 @@ def governor(end: float) -> Motion:
         force = p.GOVERNOR_STIFFNESS * (np.hypot(*d) - p.GOVERNOR_LENGTH) + p.GOVERNOR_DAMPING * faster
         turning = 0.5 * (spin(a + 1j * H).imag / H) * (momentum / spin(a)) ** 2
         weight = G * (m / 2 + ball) * cos(a)
-        return [ds, da, 2 * force * along[1] / p.SLIDER_MASS - G, (turning / 2 - force * along @ moved + weight) / swing]
+        return [
+            ds,
+            da,
+            2 * force * along[1] / p.SLIDER_MASS - G,
+            (turning / 2 - force * along @ moved + weight) / swing,
+        ]
 
     start = [0.5, p.GOVERNOR_ANGLE, 0.0, 0.0]
     found = solve_ivp(rate, (0.0, end), start, "LSODA", dense_output=True, **PRECISE)
@@ -268,8 +269,8 @@ def spring_four_bar() -> tuple[float, np.ndarray]:
         return k * (2 * cos(angle / 2) - relaxed) * sin(angle / 2) - 2 * G * cos(angle)
 
     angle = brentq(force, 2.0, 2.5, xtol=1e-15, rtol=1e-15)
-    slope = (
-        k * (-(sin(angle / 2) ** 2) + 0.5 * (2 * cos(angle / 2) - relaxed) * cos(angle / 2)) + 2 * G * sin(angle)
-    )
+    slope = k * (
+        -(sin(angle / 2) ** 2) + 0.5 * (2 * cos(angle / 2) - relaxed) * cos(angle / 2)
+    ) + 2 * G * sin(angle)
     inertia = 2 / 3 + 1.0
     return angle, np.roots([inertia, c * sin(angle / 2) ** 2, -slope])

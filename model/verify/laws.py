@@ -1,0 +1,176 @@
+"""Checks of single states: Newton's law for every body, the linear model against differences, the start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..describe.mechanism import GROUND, Mechanism
+from ..errors import SimulationError
+from ..manifold.gaps import loop_gaps
+from ..run.local_form import ChartLost, LocalForm
+from ..simulation import Simulation
+from ..thresholds import (
+    DIFFERENCE,
+    FORCES_TRUSTED,
+    LINEAR_TRUSTED,
+    NEAR_SINGULAR,
+    OPEN,
+    SLIP,
+    TINY,
+)
+from .motion import Motion
+from .report import Check, judged, not_asked
+
+STATES = 11  # of the motion, at which forces are added up
+
+
+# -- Newton's law -----------------------------------------------------------------------------------
+
+
+class Ledger:
+    """Forces on every body and their moments about its centre of mass, in world axes, added one by one."""
+
+    def __init__(self, mechanism: Mechanism, y: dict[str, Any]):
+        self.mechanism, self.y = mechanism, y
+        self.R = {b.name: _rotation(y[f"body.{b.name}.orientation"]) for b in mechanism.bodies}
+        self.force = {b.name: b.mass * np.array(mechanism.gravity) for b in mechanism.bodies}
+        self.moment = {b.name: np.zeros(3) for b in mechanism.bodies}
+        self.largest = max(float(np.linalg.norm(f)) for f in self.force.values())
+
+    def point(self, body: str, local: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Place and velocity of a body's point."""
+        if body == GROUND:
+            return np.array(local), np.zeros(3)
+        arm = self.R[body] @ np.array(local)
+        turning = np.cross(self.y[f"body.{body}.angular_velocity"], arm)
+        return self.y[f"body.{body}.position"] + arm, self.y[f"body.{body}.velocity"] + turning
+
+    def push(self, body: str, at: np.ndarray, force: np.ndarray, moment: Any = 0.0) -> None:
+        """A force at a place and a moment act on a body."""
+        self.largest = max(self.largest, float(np.linalg.norm(force)))
+        if body != GROUND:
+            com = self.point(body, self.mechanism.body(body).com)[0]
+            self.force[body] = self.force[body] + force
+            self.moment[body] = self.moment[body] + moment + np.cross(at - com, force)
+
+
+def newton(simulation: Simulation, motion: Motion) -> Check:
+    """m a and I ω̇ + ω × I ω of each body against weight, reactions, springs, cylinders and loads on it."""
+    worst = 0.0
+    for k in np.linspace(0, len(motion.states) - 1, STATES).astype(int):
+        simulation.put(motion.states[k])
+        worst = max(
+            worst, _unbalanced(simulation.engine.described(simulation.p), simulation.outputs(), simulation)
+        )
+    return judged("Newton's law", worst, FORCES_TRUSTED, "of the largest force is left over on some body")
+
+
+def _unbalanced(mechanism: Mechanism, y: dict[str, Any], simulation: Simulation) -> float:
+    """The largest force, or moment over the size of the mechanism, that no motion explains; of the largest force."""
+    ledger = Ledger(mechanism, y)
+    for joint in mechanism.joints:
+        if f"reaction.{joint.name}.force" in y:
+            at = ledger.point(joint.child, joint.on_child.position)[0]
+            force, moment = (y[f"reaction.{joint.name}.{what}"] for what in ("force", "moment"))
+            ledger.push(joint.child, at, force, moment)
+            ledger.push(joint.parent, at, -force, -moment)
+    for strut in mechanism.struts:
+        (a, va), (b, vb) = ledger.point(strut.body1, strut.point1), ledger.point(strut.body2, strut.point2)
+        length = np.linalg.norm(b - a)
+        along = (b - a) / length
+        push = strut.stiffness * (strut.length - length) - strut.damping * along @ (vb - va)
+        push += y[f"input.{strut.name}"] if strut.actuated else 0.0
+        ledger.push(strut.body2, b, push * along)
+        ledger.push(strut.body1, a, -push * along)
+    for load in mechanism.loads:
+        R = ledger.R[load.body] if load.axes == "body" else np.eye(3)
+        at = ledger.point(load.body, load.point)[0]
+        ledger.push(load.body, at, R @ np.array(load.force), R @ np.array(load.torque))
+    worst = 0.0
+    for body in mechanism.bodies:
+        R, w, dw = (
+            ledger.R[body.name],
+            *(y[f"body.{body.name}.angular_{n}"] for n in ("velocity", "acceleration")),
+        )
+        arm = R @ np.array(body.com)
+        a = y[f"body.{body.name}.acceleration"] + np.cross(dw, arm) + np.cross(w, np.cross(w, arm))
+        xx, yy, zz, xy, xz, yz = body.inertia
+        inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+        force = body.mass * a - ledger.force[body.name]
+        moment = inertia @ dw + np.cross(w, inertia @ w) - ledger.moment[body.name]
+        worst = max(worst, np.abs(force).max(), np.abs(moment).max() / simulation.equations.scales.length)
+    return float(worst / max(ledger.largest, TINY))
+
+
+def _rotation(e: np.ndarray) -> np.ndarray:
+    return np.asarray(Rotation.from_quat([*e[1:], e[0]]).as_matrix())
+
+
+# -- linear model -----------------------------------------------------------------------------------
+
+
+def linear(simulation: Simulation, motion: Motion) -> Check:
+    """A and B against central differences of the motion's own ẋ = f(x, u), at the state farthest from singular."""
+    name = "linear model"
+    distance = motion.read(simulation, "singularity.distance")
+    simulation.put(motion.states[int(np.argmax(distance)) if np.isfinite(distance).all() else -1])
+    if distance.max() < NEAR_SINGULAR:
+        return not_asked(name, "the mechanism is at a singular pose all the time")
+    try:
+        model, form = simulation.linearize(states="partition"), LocalForm(simulation, simulation.q)
+    except (SimulationError, ChartLost) as problem:
+        return not_asked(name, str(problem))
+    if not len(model.A):
+        return not_asked(name, "there is no freedom")
+    y = form.to_local(simulation.q, simulation.v)
+    columns = [_slope(lambda x, k=k: form.rates(_with(y, k, y[k] + x))[0], 1.0) for k in range(len(y))]
+    u = simulation.u.copy()
+
+    def under(k: int, x: float) -> np.ndarray:
+        simulation.set_inputs(_with(u, k, u[k] + x))
+        return form.rates(y)[0]
+
+    columns += [_slope(lambda x, k=k: under(k, x), max(1.0, abs(u[k]))) for k in range(len(u))]
+    simulation.set_inputs(u)
+    differences, exact = np.array(columns).T, np.hstack([model.A, model.B])
+    rows = np.maximum(
+        np.abs(exact).max(axis=1, keepdims=True), np.abs(differences).max(axis=1, keepdims=True)
+    )
+    worst = np.abs(differences - exact) / np.maximum(rows, 1.0)
+    return judged(
+        name, worst.max(), LINEAR_TRUSTED, "of the largest slope of a row: A and B against differences"
+    )
+
+
+def _with(x: np.ndarray, k: int, value: float) -> np.ndarray:
+    return np.concatenate([x[:k], [value], x[k + 1 :]])
+
+
+def _slope(f: Any, scale: float) -> np.ndarray:
+    """df/dx at 0 by differences of fourth order."""
+    h = DIFFERENCE * scale
+    return np.asarray((8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h))
+
+
+# -- start ------------------------------------------------------------------------------------------
+
+
+def start(simulation: Simulation) -> list[Check]:
+    """Loops closed at the start, and the speeds that the description asks for."""
+    y, scales = simulation.outputs(), simulation.equations.scales
+    g, _ = simulation.closure()
+    missed, name = 0.0, ""
+    for joint in simulation.mechanism.joints:
+        if joint.speed and f"joint.{joint.name}.velocity" in y:
+            off = np.abs(np.ravel(y[f"joint.{joint.name}.velocity"]) - joint.speed).max()
+            off /= max(1.0, np.abs(joint.speed).max())
+            missed, name = max((missed, name), (off, f"; worst at joint '{joint.name}'"))
+    gaps = loop_gaps(g, simulation.tree)
+    worst = f"; the widest at '{max(gaps, key=lambda cut: gaps[cut])}'" if gaps else ""
+    return [
+        judged("start: loops", np.abs(g / scales.rows).max(initial=0.0), OPEN, f"rad or sizes open{worst}"),
+        judged("start: speeds", missed, SLIP, f"of a wanted speed is missed{name}"),
+    ]

@@ -1,0 +1,141 @@
+"""Checks of a motion over time: convergence, energy, closed loops at three levels, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import log2
+
+import numpy as np
+
+from ..simulation import Simulation
+from ..state import State
+from ..thresholds import (
+    ENERGY_TRUSTED,
+    LEAST_ORDER,
+    MOTION_SAME,
+    MOTION_TRUSTED,
+    NEAR_SINGULAR,
+    OPEN,
+    SLIP,
+    TINY,
+)
+from .report import Check, judged, not_asked
+
+SAMPLES = 50  # states of a motion that are looked at
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A motion in steps of h: the states looked at on the way, the first and the last among them."""
+
+    h: float
+    states: tuple[State, ...]
+
+    def read(self, simulation: Simulation, name: str) -> np.ndarray:
+        """A scalar output at all these states."""
+        where = simulation.variables().outputs.find(name).where.start
+        return np.array([_at(simulation, state).read(np.array([where]))[0] for state in self.states])
+
+
+def _at(simulation: Simulation, state: State) -> Simulation:
+    simulation.put(state)
+    return simulation
+
+
+def moved(
+    simulation: Simulation, start: State, steps: int, h: float, progress: Progress, finer: int = 1
+) -> Motion:
+    """The motion from a state in so many steps of h, each divided in `finer` ones."""
+    simulation.put(start)
+    states = [start]
+    looks = {round(steps * k / SAMPLES) for k in range(1, SAMPLES + 1)}
+    for n in range(1, steps + 1):
+        for part in range(finer):
+            simulation.step(h / finer, start.time + (n - 1 + (part + 1) / finer) * h)
+        if n in looks:
+            states.append(simulation.state)
+            progress(n / steps)
+    return Motion(h, tuple(states))
+
+
+def apart(simulation: Simulation, one: Sequence[State], other: Sequence[State]) -> float:
+    """The largest distance of two motions, radians or parts of the mechanism's size."""
+    displacement = simulation.engine.kernel("displacement")
+    gaps = [
+        displacement(a.q, b.q) / simulation.equations.scales.speeds for a, b in zip(one, other, strict=True)
+    ]
+    return float(np.abs(gaps).max(initial=0.0))
+
+
+def convergence(simulation: Simulation, motions: Sequence[Motion]) -> Check:
+    """Motions with h, h/2, h/4: their distances tell the error of the first, and the order of the step."""
+    first, second, third = (motion.states for motion in motions)
+    rough, fine = apart(simulation, first, second), apart(simulation, second, third)
+    order = log2(max(rough, TINY) / max(fine, TINY))
+    says = "rad or sizes that halving the step changes"
+    if rough <= MOTION_SAME:
+        return judged("convergence", rough, MOTION_TRUSTED, says)
+    return judged(
+        "convergence",
+        rough,
+        MOTION_TRUSTED,
+        f"{says}; the error falls with h to the power {order:.1f}, at least {LEAST_ORDER:g} is asked for",
+        order >= LEAST_ORDER,
+    )
+
+
+def energy(simulation: Simulation, motion: Motion) -> Check:
+    """Energy less the work done stays; compared with all that was exchanged."""
+    total, kinetic = motion.read(simulation, "energy"), motion.read(simulation, "energy_kinetic")
+    work = np.array([state.work for state in motion.states])
+    balance = np.abs(total - total[0] - (work - work[0])).max()
+    exchanged = kinetic.max() + np.ptp(total - kinetic) + np.abs(work - work[0]).max()
+    return judged(
+        "energy",
+        balance / max(exchanged, TINY),
+        ENERGY_TRUSTED,
+        f"of {exchanged:.3g} J exchanged are not accounted for",
+    )
+
+
+def gaps(simulation: Simulation, motion: Motion) -> list[Check]:
+    """Residuals of g = 0, G v = 0 and G v̇ = γ along the motion; lengths in sizes of the mechanism."""
+    names = ("loops: position", "loops: speed", "loops: acceleration")
+    if not simulation.tree.row_count:
+        return [not_asked(name, "there are no loops") for name in names]
+    engine, scales = simulation.engine, simulation.equations.scales
+    worst = np.zeros(3)
+    for s in motion.states:
+        g, G = engine.closure(s.q, s.p)
+        gamma = engine.kernel("coefficients")(s.q, s.v, s.u, s.p)[3] / scales.rows
+        unitless = G / scales.rows[:, None] * scales.speeds
+        v, dv = (x / scales.speeds for x in (s.v, engine.kernel("dynamics")(s.q, s.v, s.u, s.p)[0]))
+        size = np.linalg.norm(unitless)
+        here = (
+            np.abs(g / scales.rows).max(),
+            np.linalg.norm(unitless @ v) / max(size * np.linalg.norm(v), TINY),
+            np.linalg.norm(unitless @ dv - gamma)
+            / max(size * np.linalg.norm(dv) + np.linalg.norm(gamma), TINY),
+        )
+        worst = np.maximum(worst, here)
+    limits, says = (OPEN, SLIP, SLIP), ("rad or sizes at most", "of the speeds", "of the accelerations")
+    return [judged(*row) for row in zip(names, worst, limits, says, strict=True)]
+
+
+def reversal(simulation: Simulation, motion: Motion, progress: Progress) -> Check:
+    """The motion run back: with all speeds turned round a mechanism without losses returns to its start."""
+    if motion.read(simulation, "power_dissipated").max() > 0:
+        return not_asked("time reversal", "dampers or friction take energy: the way back is another")
+    if motion.read(simulation, "singularity.distance").min() < NEAR_SINGULAR:
+        return not_asked("time reversal", "the motion passes a singular pose, where ways part")
+    start, end = motion.states[0], motion.states[-1]
+    steps = round((end.time - start.time) / motion.h)
+    back = moved(simulation, replace(end, v=-end.v), steps, motion.h, progress)
+    return judged(
+        "time reversal",
+        apart(simulation, back.states[::-1], motion.states),
+        MOTION_TRUSTED,
+        "rad or sizes away from where it came",
+    )

@@ -1,0 +1,84 @@
+"""The same mechanism in other units of mass, length and time: the motion must be the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..describe import parameters
+from ..describe.mechanism import Mechanism
+from ..describe.units import parse
+from ..joints.types import TYPES
+from ..simulation import Simulation
+from ..thresholds import SCALE_TRUSTED
+from .report import Check, judged, not_asked
+
+FACTORS = ((1e6, 1e-3, 1e2), (1e-6, 1e3, 1e-2))  # of mass, length, time
+STEPS = 20
+PLAIN = (1.0, 1.0, 1.0)
+
+
+def factor(unit: str, mass: float, length: float, time: float) -> float:
+    """By what a number in this unit is multiplied."""
+    known = parse(unit)
+    assert known is not None, unit
+    return mass**known.mass * length**known.length * time**known.time
+
+
+def scaled(mechanism: Mechanism, *by: float) -> Mechanism:
+    """All masses, lengths and times of a description multiplied."""
+    result = replace(mechanism, parameters={}, outputs={})
+    for path in parameters.paths(result):
+        value = np.ravel(parameters.lookup(result, path.whole))
+        new = [x * factor(unit, *by) for x, unit in zip(value, path.units, strict=True)]
+        result = parameters.replace_value(result, path.whole, new[0] if path.alone else new)
+    joints = []
+    for joint in result.joints:
+        kind = TYPES[joint.type]
+        start = tuple(x * factor(u, *by) for x, u in zip(joint.start, kind.position_units, strict=False))
+        speed = tuple(x * factor(u, *by) for x, u in zip(joint.speed, kind.speed_units, strict=False))
+        unit = kind.position_units[0] if kind.position_units else "1"
+        limits = tuple(x * factor(unit, *by) for x in joint.limits)
+        joints.append(replace(joint, start=start, speed=speed, limits=limits))
+    kinds = {motor.name: TYPES[result.joint(motor.joint).type].speed_units[0] for motor in result.motors}
+    units = {name: "N.m" if unit == "rad/s" else "N" for name, unit in kinds.items()}
+    motors = tuple(replace(m, limit=m.limit * factor(units[m.name], *by)) for m in result.motors)
+    struts = tuple(replace(s, limit=s.limit * factor("N", *by)) for s in result.struts)
+    return replace(result, joints=tuple(joints), motors=motors, struts=struts)
+
+
+def motion(
+    mechanism: Mechanism,
+    inputs: Sequence[float],
+    h: float,
+    steps: int,
+    *by: float,
+    stepper: str = "runge_kutta",
+) -> np.ndarray:
+    """Coordinates and speeds after some steps, in the units of the unscaled mechanism."""
+    simulation = Simulation(scaled(mechanism, *by), compile=False, stepper=stepper)
+    names = simulation.variables()
+    units = [names.inputs.find(name).unit for name in simulation.inputs]
+    simulation.set_inputs([x * factor(u, *by) for x, u in zip(inputs, units, strict=True)])
+    for _ in range(steps):
+        simulation.step(h * by[2])
+    q = [factor(u, *by) for v in names.positions for u in v.units]
+    v = [factor(u, *by) for v in names.speeds for u in v.units]
+    return np.concatenate([simulation.q / q, simulation.v / v])
+
+
+def scale_invariance(simulation: Simulation, h: float) -> Check:
+    """The first steps again with other masses, lengths and times."""
+    name, mechanism = "scale invariance", simulation.mechanism
+    for joint in mechanism.joints:
+        if joint.friction and len(set(TYPES[joint.type].speed_units)) > 1:
+            return not_asked(
+                name, f"friction of '{joint.name}' has one knee for turns and slides: it has no scale"
+            )
+    start = [mechanism, list(simulation.u), h, STEPS]
+    plain = motion(*start, *PLAIN, stepper=simulation.stepper)
+    others = [motion(*start, *by, stepper=simulation.stepper) for by in FACTORS]
+    worst = max(float(np.abs(other - plain).max()) for other in others) / max(float(np.abs(plain).max()), 1.0)
+    return judged(name, worst, SCALE_TRUSTED, f"of the motion's numbers after {STEPS} steps in other units")

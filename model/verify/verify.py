@@ -1,0 +1,70 @@
+"""All checks of a mechanism, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ..describe.mechanism import Mechanism
+from ..errors import SimulationError
+from ..run.integrate import steps
+from ..simulation import Simulation
+from . import laws, motion
+from .motion import moved
+from .report import Report
+from .scaling import scale_invariance
+
+Progress = Callable[[float], None]
+# What part of the work is done before the runs with h, h/2 and h/4, before the way back, the laws and the scales.
+PARTS = (0.0, 0.1, 0.25, 0.55, 0.7, 0.8)
+
+
+def verify(
+    mechanism: Mechanism | str,
+    *,
+    time: float = 1.0,
+    step: float = 1e-3,
+    inputs: Mapping[str, float] | Iterable[float] = (),
+    gravity: float | Iterable[float] | None = None,
+    stepper: str = "runge_kutta",
+    compile: bool | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """A trust report on a mechanism's motion from its start, under constant inputs.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or the name of an example, or the path of a description.
+    time, step : how long it is watched, and the step that is to be trusted, seconds.
+    inputs : by name, or all of them; zero if empty.
+    stepper : as in `Simulation`.
+    progress : called with the part that is done.
+    """
+    simulation = Simulation(mechanism, gravity=gravity, compile=compile, stepper=stepper)
+    given = inputs if isinstance(inputs, Mapping) else list(inputs)
+    if given:
+        simulation.set_inputs(given)
+    count = len(steps(0.0, time, step))
+    if not count:
+        raise SimulationError(f"a motion to be verified must last, not {time:g} s")
+    tell = progress or (lambda part: None)
+
+    def within(k: int) -> Progress:
+        """Progress of the k-th part as a part of all."""
+        return lambda part: tell(PARTS[k] + part * (PARTS[k + 1] - PARTS[k]))
+
+    start = simulation.state
+    checks = laws.start(simulation)
+    h = time / count
+    motions = [moved(simulation, start, count, h, within(k), 2**k) for k in range(3)]
+    watched = motions[0]
+    checks.append(motion.convergence(simulation, motions))
+    checks.append(motion.energy(simulation, watched))
+    checks += motion.gaps(simulation, watched)
+    checks.append(motion.reversal(simulation, watched, within(3)))
+    checks.append(laws.newton(simulation, watched))
+    checks.append(laws.linear(simulation, watched))
+    tell(PARTS[-1])
+    simulation.put(start)
+    checks.append(scale_invariance(simulation, h))
+    tell(1.0)
+    return Report(simulation.mechanism.name, time, h, stepper, tuple(checks))
