@@ -112,5 +112,5 @@ LEAST_ORDER = 1.0  # of a step: halving it halves the error at least, also where
 ENERGY_TRUSTED = 1e-5  # of the energies exchanged: what a motion may lose or gain
 FORCES_TRUSTED = 1e-8  # of the largest force: what Newton's law may leave over on a body
 LINEAR_TRUSTED = 1e-5  # of a row's largest slope: what fourth-order differences leave of round-off
-DIFFERENCE = 1e-3  # step of differences, radians, metres, their rates, and parts of an input
+DIFFERENCE = 1e-5  # step of differences, radians, metres, their rates, inputs: far below the knee of friction
 SCALE_TRUSTED = 1e-9  # of the motion's numbers: what other units may change of them

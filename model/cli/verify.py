@@ -9,9 +9,7 @@ from ..show.table import table
 from .common import Progress, positive, read_gravity, read_pairs, to_json
 from .options import Options
 
-HELP = (
-    "Check a mechanism's motion: convergence, energy, loops, forces, linear model, scales; say what to trust."
-)
+HELP = "Put a mechanism through what an expert would check, with numbers, and say whether to trust it."
 EXAMPLE = """
 cutjoint verify stewart
 cutjoint verify crank.yaml --time 5 --step 2e-3 --torque motor=1.5
@@ -60,9 +58,7 @@ def run(args: argparse.Namespace) -> int:
             for c in report.checks
         ]
         failed = [c.name for c in report.checks if c.passed is False]
-        verdict = (
-            f"NOT to be trusted: {', '.join(failed)}" if failed else "to be trusted within these numbers"
-        )
+        verdict = f"NOT to be trusted: {', '.join(failed)}" if failed else "to be trusted"
         print(f"{report.mechanism}: {report.time:g} s in steps of {report.step:g} s ({report.stepper})")
         print(f"{table(rows)}\n{report.mechanism} is {verdict}")
     return 0 if report.passed else NOT_TRUSTED

@@ -19,7 +19,6 @@ from ..thresholds import (
     NEAR_SINGULAR,
     OPEN,
     SLIP,
-    TINY,
 )
 from .motion import Motion
 from .report import Check, judged, not_asked
@@ -59,17 +58,17 @@ class Ledger:
 
 def newton(simulation: Simulation, motion: Motion) -> Check:
     """m a and I ω̇ + ω × I ω of each body against weight, reactions, springs, cylinders and loads on it."""
-    worst = 0.0
+    worst, size = 0.0, simulation.equations.scales.length
+    slow = size / motion.time**2  # an acceleration that would be noticed
     for k in np.linspace(0, len(motion.states) - 1, STATES).astype(int):
         simulation.put(motion.states[k])
-        worst = max(
-            worst, _unbalanced(simulation.engine.described(simulation.p), simulation.outputs(), simulation)
-        )
+        now = simulation.engine.described(simulation.p)
+        worst = max(worst, unbalanced(now, simulation.outputs(), size, slow))
     return judged("Newton's law", worst, FORCES_TRUSTED, "of the largest force is left over on some body")
 
 
-def _unbalanced(mechanism: Mechanism, y: dict[str, Any], simulation: Simulation) -> float:
-    """The largest force, or moment over the size of the mechanism, that no motion explains; of the largest force."""
+def unbalanced(mechanism: Mechanism, y: dict[str, Any], size: float, slow: float) -> float:
+    """What no motion explains, forces or moments over the mechanism's size; of the largest force."""
     ledger = Ledger(mechanism, y)
     for joint in mechanism.joints:
         if f"reaction.{joint.name}.force" in y:
@@ -101,8 +100,8 @@ def _unbalanced(mechanism: Mechanism, y: dict[str, Any], simulation: Simulation)
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
         force = body.mass * a - ledger.force[body.name]
         moment = inertia @ dw + np.cross(w, inertia @ w) - ledger.moment[body.name]
-        worst = max(worst, np.abs(force).max(), np.abs(moment).max() / simulation.equations.scales.length)
-    return float(worst / max(ledger.largest, TINY))
+        worst = max(worst, np.abs(force).max(), np.abs(moment).max() / size)
+    return float(worst / max(ledger.largest, slow * max(body.mass for body in mechanism.bodies)))
 
 
 def _rotation(e: np.ndarray) -> np.ndarray:
@@ -113,7 +112,7 @@ def _rotation(e: np.ndarray) -> np.ndarray:
 
 
 def linear(simulation: Simulation, motion: Motion) -> Check:
-    """A and B against central differences of the motion's own ẋ = f(x, u), at the state farthest from singular."""
+    """A and B against differences of the motion's own ẋ = f(x, u), where it is farthest from singular."""
     name = "linear model"
     distance = motion.read(simulation, "singularity.distance")
     simulation.put(motion.states[int(np.argmax(distance)) if np.isfinite(distance).all() else -1])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf
 
 from ..describe.mechanism import Mechanism
 from ..errors import SimulationError
 from ..run.integrate import steps
 from ..simulation import Simulation
+from ..thresholds import MOTION_TRUSTED
 from . import laws, motion
 from .motion import moved
-from .report import Report
+from .report import Check, Report, judged
 from .scaling import scale_invariance
 
 Progress = Callable[[float], None]
-# What part of the work is done before the runs with h, h/2 and h/4, before the way back, the laws and the scales.
+# Part of the work that is done before the runs with h, h/2, h/4, before the way back, laws, scales.
 PARTS = (0.0, 0.1, 0.25, 0.55, 0.7, 0.8)
 
 
@@ -46,25 +48,30 @@ def verify(
     count = len(steps(0.0, time, step))
     if not count:
         raise SimulationError(f"a motion to be verified must last, not {time:g} s")
-    tell = progress or (lambda part: None)
+    found = tuple(_checks(simulation, count, time / count, progress or (lambda part: None)))
+    return Report(simulation.mechanism.name, time, time / count, stepper, found)
 
+
+def _checks(simulation: Simulation, count: int, h: float, tell: Progress) -> Iterator[Check]:
     def within(k: int) -> Progress:
         """Progress of the k-th part as a part of all."""
         return lambda part: tell(PARTS[k] + part * (PARTS[k + 1] - PARTS[k]))
 
     start = simulation.state
-    checks = laws.start(simulation)
-    h = time / count
-    motions = [moved(simulation, start, count, h, within(k), 2**k) for k in range(3)]
+    yield from laws.start(simulation)
+    try:
+        motions = [moved(simulation, start, count, h, within(k), 2**k) for k in range(3)]
+    except SimulationError as problem:
+        yield judged("convergence", inf, MOTION_TRUSTED, str(problem))
+        return
     watched = motions[0]
-    checks.append(motion.convergence(simulation, motions))
-    checks.append(motion.energy(simulation, watched))
-    checks += motion.gaps(simulation, watched)
-    checks.append(motion.reversal(simulation, watched, within(3)))
-    checks.append(laws.newton(simulation, watched))
-    checks.append(laws.linear(simulation, watched))
+    yield motion.convergence(simulation, motions)
+    yield motion.energy(simulation, watched)
+    yield from motion.gaps(simulation, watched)
+    yield motion.reversal(simulation, watched, within(3))
+    yield laws.newton(simulation, watched)
+    yield laws.linear(simulation, watched)
     tell(PARTS[-1])
     simulation.put(start)
-    checks.append(scale_invariance(simulation, h))
+    yield scale_invariance(simulation, h)
     tell(1.0)
-    return Report(simulation.mechanism.name, time, h, stepper, tuple(checks))

@@ -18,7 +18,8 @@ DOWN_Y, DOWN_Z = (0.0, -9.81, 0.0), (0.0, 0.0, -9.81)
 X, Y, Z = np.eye(3)
 
 # Andrews' squeezer: points on the ground, lengths, and angles at the start.
-O, A, B, C = (np.array(p) for p in ((0, 0), (-0.06934, -0.00227), (-0.03635, 0.03273), (0.014, 0.072)))
+ORIGIN, A = np.zeros(2), np.array([-0.06934, -0.00227])
+B, C = np.array([-0.03635, 0.03273]), np.array([0.014, 0.072])
 RR, D, SS, SC, SD, ZT, E, U, ZF = 0.007, 0.028, 0.035, 0.018, 0.02, 0.04, 0.02, 0.04, 0.02
 RA, DA, SA, SB, EA, TA, TB, FA, UA, UB = (
     *(0.00092, 0.0115, 0.01874, 0.01043, 0.01421),
@@ -82,8 +83,7 @@ def hinge(
 def body(name: str, mass: float, com: Any, along: Any, inertia: Any) -> Body:
     """A body whose principal axes are the columns of `along`, with the inertias about them."""
     R = np.column_stack(along)
-    I = R @ np.diag(inertia) @ R.T
-    six = I[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    six = (R @ np.diag(inertia) @ R.T)[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
     return Body(name, mass, tuple(map(float, (*com, 0.0)[:3])), tuple(map(float, six)))
 
 
@@ -109,12 +109,8 @@ def rod(name: str, start: Any, end: Any, mass: float = 1.0) -> Body:
 
 def pendulum() -> Mechanism:
     """A01: a point of 1 kg, 1 m from a hinge, let go at the height of the hinge."""
-    return Mechanism(
-        "pendulum",
-        (Body("point", 1.0, (-1.0, 0.0, 0.0)),),
-        (hinge("hinge", "ground", "point", O),),
-        gravity=DOWN_Y,
-    )
+    point = Body("point", 1.0, (-1.0, 0.0, 0.0))
+    return Mechanism("pendulum", (point,), (hinge("hinge", "ground", "point", ORIGIN),), gravity=DOWN_Y)
 
 
 def four_bars(loops: int) -> Mechanism:
@@ -135,15 +131,13 @@ def squeezer() -> Mechanism:
     b, th, ga, ph, de, om, ep = SQUEEZER_START.values()
 
     def at(start: Any, angle: float, along: float, across: float = 0.0) -> Any:
-        return (
-            start + along * np.array([cos(angle), sin(angle)]) + across * np.array([-sin(angle), cos(angle)])
-        )
+        return start + about(2, angle)[:2, :2] @ (along, across)
 
-    F = at(O, b, RR)
+    F = at(ORIGIN, b, RR)
     tip = at(F, b + th, -D)
     G, H = at(A, de, ZT), at(A, ep, 0.0, -U)
     coms = (
-        at(O, b, RA),
+        at(ORIGIN, b, RA),
         at(F, b + th, -DA),
         at(B, ga, SB, -SA),
         at(G, ph + de, 0.0, -(E - EA)),
@@ -154,7 +148,7 @@ def squeezer() -> Mechanism:
     names = ("OF", "FE", "BDE", "GE", "AG", "HE", "AH")
     bodies = map(flat, names, SQUEEZER_MASS, coms, SQUEEZER_INERTIA)
     joints = (
-        hinge("O", "ground", "OF", O),
+        hinge("O", "ground", "OF", ORIGIN),
         hinge("F", "OF", "FE", F),
         hinge("E2", "FE", "BDE", tip, cut=True),
         hinge("B", "ground", "BDE", B),
@@ -165,19 +159,10 @@ def squeezer() -> Mechanism:
         hinge("H", "AH", "HE", H),
         hinge("A7", "ground", "AH", A),
     )
-    ends = (*C, 0.0), (*at(B, ga, SD, -SC), 0.0)
-    spring = Strut(
-        "spring",
-        "ground",
-        "BDE",
-        *(tuple(map(float, p)) for p in ends),
-        SQUEEZER_SPRING,
-        length=SQUEEZER_LENGTH,
-    )
+    ends = (tuple(map(float, (*end, 0.0))) for end in (C, at(B, ga, SD, -SC)))
+    spring = Strut("spring", "ground", "BDE", *ends, SQUEEZER_SPRING, length=SQUEEZER_LENGTH)
     drive = Load("drive", "OF", torque=(0.0, 0.0, SQUEEZER_TORQUE))
-    return Mechanism(
-        "squeezer", tuple(bodies), joints, struts=(spring,), loads=(drive,), gravity=(0.0, 0.0, 0.0)
-    )
+    return Mechanism("squeezer", tuple(bodies), joints, (), (spring,), (drive,), gravity=(0.0, 0.0, 0.0))
 
 
 def bricard() -> Mechanism:
@@ -195,7 +180,7 @@ def bricard() -> Mechanism:
 
 
 def bennett_points(angle: Any) -> tuple[Any, Any]:
-    """Hinges of Bennett's linkage and their axes, rows of two 4 × 3 arrays; `angle` of the first may be complex.
+    """Hinges of Bennett's linkage and their axes, 4 × 3 each; `angle` is of the first, and may be complex.
 
     Opposite hinges turn alike; of the two, tan(θ/2) tan(φ/2) = sin((α + β)/2)/sin((α − β)/2).
     """
@@ -224,7 +209,7 @@ def about(axis: int, angle: Any) -> Any:
 
 
 def bennett() -> Mechanism:
-    """Bennett's linkage, bars of 1 kg: three speeds, five rows, rank two on the manifold and three beside it."""
+    """Bennett's linkage, bars of 1 kg: three speeds, five rows, of rank two on the manifold only."""
     points, axes = bennett_points(BENNETT_START)
     names = ["ground", "bar1", "bar2", "bar3", "ground"]
     bodies = []
@@ -248,8 +233,8 @@ def governor() -> Mechanism:
         body("slider", SLIDER_MASS, (0, 0, 0.5), (X, Y, Z), (spin[2],) * 3),
     ]
     joints = [
-        hinge("shaft", "ground", "shaft", O, speed=(GOVERNOR_TURN,)),
-        hinge("slide", "shaft", "slider", O, type="prismatic"),
+        hinge("shaft", "ground", "shaft", ORIGIN, speed=(GOVERNOR_TURN,)),
+        hinge("slide", "shaft", "slider", ORIGIN, type="prismatic"),
     ]
     springs = []
     for side, name in ((1, "1"), (-1, "2")):
@@ -286,9 +271,9 @@ def spring_four_bar() -> Mechanism:
     """A rhombus of three rods of 1 m and 1 kg, and a damped spring along its diagonal."""
     angle = SPRING_ANGLE
     p, q = np.array([cos(angle), sin(angle)]), np.array([1 + cos(angle), sin(angle)])
-    bodies = (rod("left", O, p), rod("top", p, q), rod("right", (1, 0), q))
+    bodies = (rod("left", ORIGIN, p), rod("top", p, q), rod("right", (1, 0), q))
     joints = (
-        hinge("left", "ground", "left", O),
+        hinge("left", "ground", "left", ORIGIN),
         hinge("top_left", "left", "top", p),
         hinge("top_right", "top", "right", q, cut=True),
         hinge("right", "ground", "right", (1, 0)),

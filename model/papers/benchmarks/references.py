@@ -1,9 +1,10 @@
 """Reference motions of the benchmark problems, by means that the engine has no part in.
 
-Where one angle says all, positions of equal-moment points of every body are written as closed formulas of it.
-Their derivatives by complex steps (no differences, no cancellation) give the inertia I(θ) and the force −V′(θ),
-polynomials through them what lies between, and I′. Then I θ̈ + ½ I′ θ̇² + V′ = 0 is one number's equation, solved by
-SciPy to 1e-13. The pendulum and the four-bars have closed solutions, the governor an equation in two unknowns.
+Where one angle says all, positions of equal-moment points of every body are written as closed formulas
+of it. Their derivatives by complex steps (no differences, no cancellation) give the inertia I(θ) and the
+force −V′(θ), polynomials through them what lies between, and I′. Then I θ̈ + ½ I′ θ̇² + V′ = 0 is one number's
+equation, solved by SciPy to 1e-13. The pendulum and the four-bars have closed solutions, the governor an
+equation in two unknowns.
 """
 
 from __future__ import annotations
@@ -91,8 +92,7 @@ class OneAngle:
 
 def moments(mass: float, inertia: Any) -> Any:
     """How far from the centre six equal parts of a mass lie, two along each axis, to have these inertias."""
-    I = np.asarray(inertia)
-    return np.sqrt(3 * (I.sum() / 2 - I) / mass)
+    return np.sqrt(3 * (np.sum(inertia) / 2 - np.asarray(inertia)) / mass)
 
 
 def solid(mass: float, com: Any, axes: Any, inertia: Any) -> Any:
@@ -109,7 +109,7 @@ def bars(hinges: tuple[Any, Any], mass: float, inertia: Any) -> Any:
 
 
 def bricard_hinges(angle: Any) -> tuple[Any, Any]:
-    """Points and axes of all six hinges; every second angle is the same, sin φ = −sin θ/(1 + sin θ) between."""
+    """Points and axes of all six hinges; angles are θ and φ in turn, sin φ = −sin θ/(1 + sin θ)."""
     other = np.arcsin(-np.sin(angle) / (1 + np.sin(angle)))
     points, axes = [np.zeros(3)], [p.Y]
     drawn = np.array([(1, 0, 0), (0, -1, 0), (0, 0, 1), (-1, 0, 0), (0, 1, 0)], float)
@@ -181,13 +181,13 @@ def quarter(v: Any) -> Any:
 def squeezer_places(beta: Any) -> tuple[Any, Any, Any]:
     """Centres of the seven bodies, unit vectors fixed to them, and the spring's end D."""
     crank = np.array([np.cos(beta), np.sin(beta)])
-    F = p.O + p.RR * crank
+    F = p.ORIGIN + p.RR * crank
     E = meeting(F, p.D, p.B, p.SS, 1)
     g, h = meeting(p.A, p.ZT, E, p.E, 1), meeting(p.A, p.U, E, p.ZF, -1)
     rod, plate = (F - E) / p.D, (E - p.B) / p.SS
     ge, ag, he, ah = (E - g) / p.E, (g - p.A) / p.ZT, (E - h) / p.ZF, (h - p.A) / p.U
     centres = (
-        p.O + p.RA * crank,
+        p.ORIGIN + p.RA * crank,
         F - p.DA * rod,
         p.B + p.SA * plate + p.SB * quarter(plate),
         g + (p.E - p.EA) * ge,
