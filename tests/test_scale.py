@@ -8,9 +8,8 @@ from math import pi
 import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, load
-from cutjoint.model.describe import parameters
-from cutjoint.model.describe.units import parse_unit
 from cutjoint.model.joints.types import TYPES
+from cutjoint.model.verify import scaling
 from random_mechanisms import random_loop
 
 FACTORS = [
@@ -23,50 +22,15 @@ FACTORS = [
 EXAMPLES = ["stewart", "hexapod", "fivebar", "mcpherson", "loader", "slider_crank", "delta", "parallel_robot"]
 
 
-def factor(unit: str, mass: float, length: float, time: float) -> float:
-    known = parse_unit(unit)
-    assert known is not None, unit
-    return mass**known.mass * length**known.length * time**known.time
-
-
-def scaled(mechanism: Mechanism, *by: float) -> Mechanism:
-    """All masses, lengths and times of a description multiplied."""
-    result = mechanism
-    for path in parameters.paths(mechanism):
-        value = np.ravel(parameters.lookup(mechanism, path.whole))
-        new = [x * factor(unit, *by) for x, unit in zip(value, path.units, strict=True)]
-        result = parameters.replace_value(result, path.whole, new[0] if path.alone else new)
-    joints = []
-    for joint in result.joints:
-        kind = TYPES[joint.type]
-        start = tuple(x * factor(u, *by) for x, u in zip(joint.start, kind.position_units, strict=False))
-        speed = tuple(x * factor(u, *by) for x, u in zip(joint.speed, kind.speed_units, strict=False))
-        unit = kind.position_units[0] if kind.position_units else "1"
-        limits = tuple(x * factor(unit, *by) for x in joint.limits)
-        joints.append(replace(joint, start=start, speed=speed, limits=limits))
-    kinds = {motor.name: TYPES[result.joint(motor.joint).type].speed_units[0] for motor in result.motors}
-    units = {name: "N.m" if unit == "rad/s" else "N" for name, unit in kinds.items()}
-    motors = tuple(replace(m, limit=m.limit * factor(units[m.name], *by)) for m in result.motors)
-    struts = tuple(replace(s, limit=s.limit * factor("N", *by)) for s in result.struts)
-    return replace(result, joints=tuple(joints), motors=motors, struts=struts)
-
-
 def motion(mechanism: Mechanism, inputs: list[float], *by: float) -> np.ndarray:
     """Coordinates and speeds after 50 steps in the units of the unscaled mechanism."""
-    simulation = Simulation(scaled(mechanism, *by), compile=False)
-    names = simulation.variables()
-    units = [names.inputs.find(name).unit for name in simulation.inputs]
-    simulation.set_inputs([x * factor(u, *by) for x, u in zip(inputs, units, strict=True)])
-    simulation.run(50e-3 * by[2], 1e-3 * by[2], record=["energy"])
-    q = [factor(u, *by) for v in names.positions for u in v.units]
-    v = [factor(u, *by) for v in names.speeds for u in v.units]
-    return np.concatenate([simulation.q / q, simulation.v / v])
+    return scaling.motion(mechanism, inputs, 1e-3, 50, *by)
 
 
 @pytest.mark.parametrize("by", FACTORS, ids=str)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_move_the_same_in_any_units(name: str, by: tuple[float, float, float]) -> None:
-    mechanism = replace(load(name), parameters={}, outputs={})
+    mechanism = load(name)
     inputs = [1.0] * len(mechanism.inputs())
     reference = motion(mechanism, inputs, 1.0, 1.0, 1.0)
     assert np.abs(motion(mechanism, inputs, *by) - reference).max() < 1e-9 * np.abs(reference).max()

@@ -23,6 +23,7 @@ STUDIES = {
     "huang-stewart": "huang_stewart",
     "zou-slider-crank": "zou_slider_crank",
     "zou-mcpherson": "zou_mcpherson",
+    "benchmarks": "benchmarks",
 }
 
 
