@@ -31,7 +31,7 @@ def test_elliptic_functions_solve_the_four_bars(loops: int) -> None:
 
 
 def test_bricards_hinges_close() -> None:
-    """The last of the formulas' hinges is where the ground has it, and turns about x; so is the third point."""
+    """The formulas' last hinge is where the ground has it, and turns about x; the third point is known."""
     for angle in (0.3, 1.5, 2.9):
         points, axes = references.bricard_hinges(angle)
         s = np.sin(angle)
