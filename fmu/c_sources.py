@@ -11,8 +11,8 @@ import casadi as ca
 
 from ..model import thresholds
 from ..model.compile.c_pieces import split_functions
-from ..model.equations.topology import start_coordinates
 from ..model.manifold.step import VERDICT
+from ..model.run.assembly import start_guess
 from .functions import functions
 from .plan import Plan, wanted_speeds
 
@@ -104,7 +104,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
     doubles = {
         "initial_q": state.q,
         "initial_v": state.v,
-        "guess_q": start_coordinates(plan.mechanism, tree),
+        "guess_q": start_guess(plan.simulation.engine),
         "default_speed": wanted_speeds(plan),
         "default_p": plan.simulation.p,
     }

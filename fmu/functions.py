@@ -3,6 +3,7 @@
 import casadi as ca
 
 from ..model.manifold import charts, step, tangent
+from ..model.run.assembly import described_speeds, speeds_at
 from .plan import Plan
 
 
@@ -16,7 +17,7 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         "dynamics": engine.traced("dynamics"),
         "jacobian": engine.traced("unitless_jacobian"),
         "assembly": engine.traced("assembly"),
-        "start_speeds": engine.traced("start_speeds"),
+        "start_speeds": _start_speeds(plan),
         "lifted": engine.traced("lift"),
         "partition": charts.partition(eq, plan.rank),
         "margin": charts.margin(eq, plan.rank),
@@ -35,6 +36,14 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         }
         files["adjoint.c"] = backward
     return {file: [_named(f"cj_{name}", f) for name, f in group.items()] for file, group in files.items()}
+
+
+def _start_speeds(plan: Plan) -> ca.Function:
+    """(q, s, held, p) → (v, fits), with the description's speeds of cut joints."""
+    engine = plan.simulation.engine
+    q, s, held, p = engine.equations.symbols("q", "s", "held", "p")
+    cut = speeds_at(engine, described_speeds(engine))[1]
+    return ca.Function("start_speeds", [q, s, held, p], engine.traced("start_speeds")(q, s, held, *cut, p))
 
 
 def _named(name: str, f: ca.Function) -> ca.Function:

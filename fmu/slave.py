@@ -19,7 +19,7 @@ from pythonfmu.enums import Fmi2Status
 
 from ..model.errors import CutjointError, SimulationError
 from ..model.loading import load
-from ..model.run.assembly import consistent_speeds
+from ..model.run.assembly import consistent_speeds, described_speeds
 from ..model.run.integrate import step_plan
 from ..model.simulation import Simulation
 from ..model.state import State
@@ -83,8 +83,8 @@ class MechanismSlave(Fmi2Slave):
             )
             held = {n: q[at] for n, at in engine.tree.q.items() if new_q[at].any()}
             self.simulation = Simulation(engine, parameters=self._parameters(), start=held)
-            given = {n for n in engine.tree.v if self.plan.mechanism.joint(n).speed}
-            wanted = {n: v[at] for n, at in engine.tree.v.items() if new_v[at].any() or n in given}
+            wanted = described_speeds(engine)
+            wanted |= {n: v[at] for n, at in engine.tree.v.items() if new_v[at].any() or n in wanted}
             state = self.simulation.state
             self.simulation.state = replace(state, v=consistent_speeds(engine, state, wanted))
         self.simulation.set_inputs(self.values[self._u])

@@ -9,7 +9,6 @@ import numpy as np
 from .compile.kernel import Kernel
 from .describe.mechanism import Mechanism
 from .engine import Engine
-from .equations.topology import start_coordinates
 from .errors import SimulationError
 from .linear.linearize import LinearModel, linearize
 from .manifold import step
@@ -77,7 +76,7 @@ class Simulation(LiveState):
         if stepper not in STEPPERS:
             raise SimulationError(f"there is no stepper '{stepper}'; known: {', '.join(STEPPERS)}")
         p = engine.parameters(parameters or {})
-        q, u = start_coordinates(engine.mechanism, engine.tree), np.zeros(len(engine.inputs))
+        q, u = assembly.start_guess(engine), np.zeros(len(engine.inputs))
         guess = State(0.0, q, np.zeros(engine.tree.nv), u, p)
         self._initial, self.start_report = assembly.assemble(engine, guess, start or {})
         super().__init__(engine, self._initial, stepper, STEPPERS[stepper])

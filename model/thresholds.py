@@ -103,7 +103,6 @@ STEPS_BETWEEN = 10_000  # checks of that: a short time even for large mechanisms
 SAME_TIME = 1e-9  # of a step, or of a second: times that differ by less are the same
 LOCATED = 1e-13  # of a step: times of events are found this well
 BESIDE = 1e-6  # of a step: how far ahead one looks to see whether a function rises or falls
-LEAST_TOLERANCE = 1e-13  # relative tolerance of solvers with a variable step: less is round-off
 
 # -- trust ---------------------------------------------------------------------------------------
 MOTION_TRUSTED = 1e-4  # radians or sizes that a shorter step, or the way back, may change a motion by

@@ -1,4 +1,4 @@
-"""A planar delta robot of 23 g whose loops close on beads of 7 mg: inertias of very different size in one loop.
+"""A planar delta robot of 23 g whose loops close on beads of 7 mg: inertias of very different size.
 
 Numbers are those of a desk-top robot drawn in CAD (its lengths in millimetres, its masses in grams), with
 the closing hinges between beads as the drawing program writes them: each bead turns on one link, and is fixed

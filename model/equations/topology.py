@@ -58,6 +58,12 @@ class Tree:
         return {cut.name: slice(a, b) for cut, (a, b) in zip(self.cuts, pairwise(ends), strict=True)}
 
     @property
+    def cut_v(self) -> dict[str, slice]:
+        """Cut joint -> its speeds among those of all cut joints."""
+        ends = [0, *accumulate(TYPES[cut.type].nv for cut in self.cuts)]
+        return {cut.name: slice(a, b) for cut, (a, b) in zip(self.cuts, pairwise(ends), strict=True)}
+
+    @property
     def row_count(self) -> int:
         return sum(TYPES[cut.type].rows for cut in self.cuts)
 

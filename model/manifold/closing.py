@@ -17,8 +17,11 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from ..equations.forces import cut_speeds
+from ..equations.kinematics import outward
+from ..equations.loops import cut_loops
 from ..equations.scales import Scales
-from ..equations.solve import factorize, least_degree, proximal, softened
+from ..equations.solve import Groups, factorize, least_degree, proximal, softened
 from ..equations.terms import Equations, closure, once, retraction
 from ..thresholds import (
     ASSEMBLY_TRIES,
@@ -53,7 +56,7 @@ def free_directions(eq: Equations) -> Free:
     return Free(F, size @ F @ size)
 
 
-def closing_multipliers(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
+def closing_multipliers(groups: Groups, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
     """λ of (J F Jᵀ + ε)λ = c; x = F Jᵀλ is then the shortest one with J x = c and x = F x.
 
     Without damping ε fades by proximal sweeps; a damping of the mean diagonal stays.
@@ -61,14 +64,14 @@ def closing_multipliers(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0)
     if not J.shape[0]:
         return ca.SX(0, 1)
     S = ca.SX(J @ F @ J.T)
-    mu = softened(S, eq.scales.groups, SOFTNESS + damping)
+    mu = softened(S, groups, SOFTNESS + damping)
     fading = mu if isinstance(damping, int) else ca.if_else(damping > 0, 0, mu)
     return proximal(factorize(S, least_degree(S)), fading, c)
 
 
 def shortest_free(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
     """x = F Jᵀ(J F Jᵀ)⁻¹ c."""
-    return F @ (J.T @ closing_multipliers(eq, J, F, c, damping))
+    return F @ (J.T @ closing_multipliers(eq.scales.groups, J, F, c, damping))
 
 
 def along_displacement(eq: Equations, G: Any, d: Any) -> Any:
@@ -191,16 +194,29 @@ def dependent_speeds(eq: Equations) -> ca.Function:
 
 
 def start_speeds(eq: Equations) -> ca.Function:
-    """(q, s, held, p) → (v, fits): the least speeds that keep the loops closed and meet the wanted ones.
+    """(q, s, held, s_cut, held_cut, p) → (v, fits): the least speeds that meet the loops and those wanted.
 
-    s are speeds as the user counts them; those with `held` 1 are met exactly. `fits` is 0 where the
-    loops do not allow them together.
+    s are speeds of the tree's joints as the user counts them, s_cut = W v those of cut joints; those
+    with `held` 1 are met exactly. `fits` is 0 where the loops do not allow them together.
     """
-    q, s, held, p = eq.symbols("q", "s", "held", "p")
-    v = dependent_speeds(eq)(q, held * engine_speeds(eq)(q, s), 1 - held, p)
-    G = closure(eq)(q, p)[1]
-    fits = ca.norm_2(G @ v) <= SLIP * ca.norm_fro(G) * ca.norm_2(v) if G.numel() else ca.MX(1)
-    return ca.Function("start_speeds", [q, s, held, p], [v, fits], ["q", "s", "held", "p"], ["v", "fits"])
+    names = ["q", "s", "held", "s_cut", "held_cut", "p"]
+    loops = cut_loops(eq.model, outward(eq.model, eq.q, eq.v))
+    W = ca.jacobian(ca.vertcat(*(cut_speeds(loop.joint, loop.ends) for loop in loops), ca.SX(0, 1)), eq.v)
+    s, held = ca.SX.sym("s", eq.tree.nv), ca.SX.sym("held", eq.tree.nv)
+    s_cut, held_cut = ca.SX.sym("s_cut", W.shape[0]), ca.SX.sym("held_cut", W.shape[0])
+    G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
+    J, wanted = ca.vertcat(G, ca.diag(held_cut) @ W), ca.vertcat(ca.SX(G.shape[0], 1), held_cut * s_cut)
+    groups = [*eq.scales.groups, *([k] for k in range(G.shape[0], J.shape[0]))]
+    v = held * engine_speeds(eq)(eq.q, s)
+    F = ca.diag((1 - held) * eq.scales.speeds**2)
+    v = v + F @ (J.T @ closing_multipliers(groups, J, F, ca.densify(wanted - J @ v)))
+    slips = ((G @ v, ca.norm_fro(G) * ca.norm_2(v)), (held_cut * (W @ v - s_cut), ca.norm_2(wanted)))
+    fits = ca.SX(1)
+    for slip, size in slips:
+        fits = ca.logic_and(fits, ca.norm_2(ca.densify(slip)) <= SLIP * size)
+    return ca.Function(
+        "start_speeds", [eq.q, s, held, s_cut, held_cut, eq.p], [ca.densify(v), fits], names, ["v", "fits"]
+    )
 
 
 def engine_speeds(eq: Equations) -> ca.Function:

@@ -60,7 +60,7 @@ class _Kernels:
         x = shortest_free(eq, along, free.F, c)
         self.follow = ca.Function("follow", [eq.q, d, free.symbol, eq.p, c], [ca.densify(x)])
         seen = ca.densify(along @ (free.F @ b))
-        back = closing_multipliers(eq, along, free.F, seen)
+        back = closing_multipliers(eq.scales.groups, along, free.F, seen)
         self.back = ca.Function("back", [eq.q, d, free.symbol, eq.p, b], [back])
         arguments = [eq.q, eq.v, eq.u, eq.p]
         results = [dynamics(eq)(*arguments)[0], outputs(*arguments)]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..engine import Engine
-from ..errors import AssemblyError, SimulationError
+from ..equations.topology import start_coordinates
+from ..errors import AssemblyError, CutjointError, SimulationError
 from ..manifold.gaps import loop_gaps, open_loop
 from ..state import State
 from ..variables import Table
@@ -34,16 +35,48 @@ def assembled(
     return found.q, found.steps, gaps
 
 
+def start_guess(engine: Engine) -> np.ndarray:
+    """Where assembly starts: the tree's joints where they are drawn or told to start.
+
+    Starts of cut joints are met exactly: the same mechanism with these joints in its tree is
+    closed with them held, and says where the others are.
+    """
+    mechanism, tree = engine.mechanism, engine.tree
+    guess = start_coordinates(mechanism, tree)
+    held = {cut.name: cut.start for cut in tree.cuts if cut.start}
+    if not held:
+        return guess
+    kept = tuple(replace(j, cut=False) if j.name in held else j for j in mechanism.joints)
+    try:
+        other = Engine(replace(mechanism, joints=kept, parameters={}, outputs={}), compile=False)
+        q, free = _held(other, start_coordinates(other.mechanism, other.tree), held)
+        q = assembled(other, q, np.zeros(0), free)[0]
+    except CutjointError as problem:
+        raise AssemblyError(
+            f"the start of {', '.join(held)} in '{mechanism.name}' can't be met: {problem}; "
+            "give a start to other joints of that loop"
+        ) from None
+    y = other.kernel("outputs")(q, np.zeros(other.tree.nv), np.zeros(len(other.inputs)), np.zeros(0))
+    for joint, where in tree.q.items():
+        guess[where] = y[other.variables.outputs.find(f"joint.{joint}.position").where]
+    return guess
+
+
+def _held(engine: Engine, q: np.ndarray, held: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """The pose with joints where they are held, and which speeds are free then."""
+    q, free = q.copy(), np.ones(engine.tree.nv)
+    for joint, value in held.items():
+        q[_place(engine.variables.positions, joint, value)] = value
+        free[engine.tree.v[joint]] = 0.0
+    return q, free
+
+
 def assemble(engine: Engine, state: State, held: Mapping[str, Any]) -> tuple[State, AssemblyReport]:
     """The state with its loops closed, joints held where told, and the description's speeds."""
     tree = engine.tree
-    q, free = state.q.copy(), np.ones(tree.nv)
-    for joint, value in held.items():
-        q[_place(engine.variables.positions, joint, value)] = value
-        free[tree.v[joint]] = 0.0
+    q, free = _held(engine, state.q, held)
     q, steps, gaps = assembled(engine, q, state.p, free)
-    wanted = {j.name: np.array(j.speed) for j in engine.mechanism.joints if j.speed and j.name in tree.v}
-    v = consistent_speeds(engine, replace(state, q=q), wanted)
+    v = consistent_speeds(engine, replace(state, q=q), described_speeds(engine))
     if not (np.isfinite(v).all() and (engine.kernel("mass_pivots")(q, state.p) > 0).all()):
         raise AssemblyError(
             f"the mass matrix of '{engine.mechanism.name}' is singular at this pose; "
@@ -67,18 +100,34 @@ def with_parameters(engine: Engine, state: State, values: Mapping[str, Any]) -> 
     return replace(state, q=q, v=engine.kernel("project_velocity")(q, state.v, p), p=p)
 
 
-def consistent_speeds(engine: Engine, state: State, wanted: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The least speeds v that keep the loops closed and give some joints of the tree theirs, exactly."""
-    s, held = np.zeros(engine.tree.nv), np.zeros(engine.tree.nv)
-    for joint, speed in wanted.items():
-        where = _place(engine.variables.speeds, joint, speed)
-        s[where], held[where] = speed, 1.0
-    v, fits = engine.kernel("start_speeds")(state.q, s, held, state.p)
+def described_speeds(engine: Engine) -> dict[str, Any]:
+    """The speeds that the description asks for, by joint."""
+    return {joint.name: joint.speed for joint in engine.mechanism.joints if joint.speed}
+
+
+def consistent_speeds(engine: Engine, state: State, wanted: Mapping[str, Any]) -> np.ndarray:
+    """The least speeds v that keep the loops closed and give some joints theirs, exactly."""
+    (s, held), (s_cut, held_cut) = speeds_at(engine, wanted)
+    v, fits = engine.kernel("start_speeds")(state.q, s, held, s_cut, held_cut, state.p)
     if not fits[0]:
         raise SimulationError(
             f"the loops do not allow the speeds of {', '.join(wanted)} together; give fewer of them"
         )
     return v
+
+
+def speeds_at(engine: Engine, wanted: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Wanted speeds and which they are, two rows each: of the tree's joints, and of cut ones."""
+    tree, cut = (
+        np.zeros((2, engine.tree.nv)),
+        np.zeros((2, sum(k.stop - k.start for k in engine.tree.cut_v.values()))),
+    )
+    for joint, speed in wanted.items():
+        if joint in engine.tree.cut_v:
+            cut[:, engine.tree.cut_v[joint]] = np.array([speed, np.ones(len(speed))])
+        else:
+            tree[:, _place(engine.variables.speeds, joint, speed)] = np.array([speed, np.ones(len(speed))])
+    return tree, cut
 
 
 def _place(table: Table, joint: str, value: Any) -> slice:
