@@ -24,6 +24,8 @@ def add_arguments(option: Options) -> None:
     option("--runtime", "KIND", text, default="native")
     option("--fmi", "VERSION", "2 (default) or 3", type=int, default=2)
     option("--step", "S", "inner step of co-simulation (1e-3)", default="1e-3")
+    text = "how it is taken: runge_kutta, or implicit for stiff mechanisms"
+    option("--stepper", "NAME", text, default="runge_kutta")
     option("--platform", "A,B", f"of {', '.join(PLATFORMS)}; this machine's own if none", default="")
     for what, more in (
         ("input", "show only these"),
@@ -43,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
         runtime=args.runtime,
         fmi=args.fmi,
         step=number(args.step, "--step"),
+        stepper=args.stepper,
         platforms=[name.strip() for name in args.platform.split(",") if name.strip()],
         inputs=args.input,
         outputs=args.output,

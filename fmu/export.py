@@ -24,6 +24,7 @@ def export(
     runtime: str = "native",
     fmi: int = 2,
     step: float = 1e-3,
+    stepper: str = "runge_kutta",
     platforms: Sequence[str] = (),
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -42,6 +43,7 @@ def export(
         cutjoint and pythonfmu there.
     fmi : 2 (co-simulation and model exchange) or 3 (both, with adjoint derivatives).
     step : inner step of co-simulation, seconds.
+    stepper : how it is taken: "runge_kutta", "single", or "implicit" for stiff mechanisms.
     platforms : of `c_compile.PLATFORMS`; this machine's own if empty.
     inputs, outputs, parameters : names to show, all if empty. Outputs may be patterns
         such as `body.*.position`; parameters may be paths such as `body.leg1.mass`.
@@ -58,7 +60,8 @@ def export(
     check_writable(path)
     chosen = c_compile.check_platforms(platforms) if runtime == "native" else []
     described = load(mechanism) if isinstance(mechanism, str) else mechanism
-    planned = plan(described, step=step, inputs=inputs, outputs=outputs, marked=parameters, linear=linear)
+    shown = {"inputs": inputs, "outputs": outputs, "marked": parameters, "linear": linear}
+    planned = plan(described, step=step, stepper=stepper, **shown)
     if runtime == "python":
         python_runtime.write_python_fmu(planned, Path(path), picture=picture)
         return planned

@@ -2,8 +2,9 @@
 
 import casadi as ca
 
-from ..model.manifold import charts, step, tangent
+from ..model.manifold import charts, tangent
 from ..model.run.assembly import described_speeds, speeds_at
+from ..model.simulation import STEPPERS
 from .plan import Plan
 
 
@@ -27,7 +28,8 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         "tangent": engine.traced("tangent", lambda eq: tangent.tangent(eq, shown)),
         "sigma_tangent": tangent.singular_tangent(eq),
     }
-    steps = {"step": engine.traced("runge_kutta", step.runge_kutta)}
+    stepper = plan.simulation.stepper
+    steps = {"step": engine.traced(stepper, STEPPERS[stepper])}
     files = {"step.c": steps, "kernels.c": values, "derivatives.c": forward}
     if adjoint:
         backward = {

@@ -17,7 +17,7 @@ import numpy as np
 from ..model.describe import parameters
 from ..model.describe.mechanism import Mechanism
 from ..model.errors import CutjointError, UnknownName
-from ..model.simulation import Simulation
+from ..model.simulation import STEPPERS, Simulation
 from ..model.variables import Table, Variable
 
 
@@ -109,6 +109,7 @@ def plan(
     mechanism: Mechanism,
     *,
     step: float = 1e-3,
+    stepper: str = "runge_kutta",
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     marked: Sequence[str] = (),
@@ -117,11 +118,14 @@ def plan(
     """Lay out the variables; empty choices mean all. Outputs may be patterns such as `body.*.position`."""
     if not (0 < step < inf):
         raise CutjointError(f"--step: the inner step must be positive and finite, not {step}")
+    if stepper not in STEPPERS:
+        raise CutjointError(f"--stepper: '{stepper}' is not known; known: {', '.join(STEPPERS)}")
     if marked:
         mechanism = replace(mechanism, parameters=dict(_marked(mechanism, name) for name in marked))
-    simulation = Simulation(mechanism, compile=False)
+    simulation = Simulation(mechanism, compile=False, stepper=stepper)
     result = Plan(mechanism, simulation, step, simulation.engine.generic_rank(simulation.q, simulation.p)[0])
-    result.choices = {"step": step, "inputs": list(inputs), "outputs": list(outputs), "linear": linear}
+    result.choices = {"step": step, "stepper": stepper, "linear": linear}
+    result.choices |= {"inputs": list(inputs), "outputs": list(outputs)}
     result.begin("time")
     _new(result, "time", "time", about="simulation time", units=("s",))
     _inputs(result, inputs)

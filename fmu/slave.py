@@ -39,7 +39,7 @@ class MechanismSlave(Fmi2Slave):
         folder = Path(self.resources or Path(__file__).parent)
         options = json.loads((folder / "options.json").read_text("utf-8"))
         self.plan: Plan = plan(load(str(folder / "mechanism.yaml")), **options)
-        self.simulation = Simulation(self.plan.mechanism)
+        self.simulation = Simulation(self.plan.mechanism, stepper=self.plan.simulation.stepper)
         count = self.plan.slots
         self.values = np.zeros(count)
         self.settable = np.zeros(count, bool)
@@ -82,7 +82,9 @@ class MechanismSlave(Fmi2Slave):
                 (self.values[first[x] :], changed[first[x] :]) for x in ("start_q", "start_v")
             )
             held = {n: q[at] for n, at in engine.tree.q.items() if new_q[at].any()}
-            self.simulation = Simulation(engine, parameters=self._parameters(), start=held)
+            self.simulation = Simulation(
+                engine, parameters=self._parameters(), start=held, stepper=self.simulation.stepper
+            )
             wanted = described_speeds(engine)
             wanted |= {n: v[at] for n, at in engine.tree.v.items() if new_v[at].any() or n in wanted}
             state = self.simulation.state

@@ -33,21 +33,27 @@ NODES = (0.0, 0.5, 0.5, 1.0)
 WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 
 JUDGED = ("q", "v", "work", "u", "p", "h", "q1", "v1", "work1", "error")  # a single step and what came of it
-VERDICT = ("refined", "unsettled", "undecided", "made_up")  # what a step says of itself, see `runge_kutta`
+VERDICT = ("refined", "unsettled", "undecided", "made_up")  # what a step says of itself, see `stepped`
 
 
 def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS) -> ca.Function:
     """Fourth-order Runge-Kutta on the underlying ODE, then projection onto g = 0 and G v = 0.
 
     `work` integrates the power of inputs, loads and losses alongside, with the same weights,
-    so that energy minus work stays constant but for the integration error. With `substeps`
-    1 every step is a single one, come what may. The verdict says whether the step was done again in
-    sub-steps, whether it is too coarse even so, whether it had two ways to go on, and how many joules
-    had then to be made up for.
+    so that energy minus work stays constant but for the integration error.
+    """
+    return stepped(eq, single(eq), substeps)
+
+
+def stepped(eq: Equations, once: ca.Function, substeps: int = MOST_SUBSTEPS) -> ca.Function:
+    """A step that is done again in sub-steps where its error is too large, and says so.
+
+    `once` is a single step, (q, v, work, u, p, h) → (q, v, work, error). With `substeps` 1 every step is a
+    single one, come what may. The verdict says whether the step was done again in sub-steps, whether it
+    is too coarse even so, whether it had two ways to go on, and how many joules had to be made up for.
     """
     names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new", "verdict"]
     q, v, work, u, p, h = eq.symbols(*names[0])
-    once = single(eq)
     *new, error = once(q, v, work, u, p, h)
     if substeps <= 1:
         verdict = ca.vertcat(0, error > 1, 0, 0)
