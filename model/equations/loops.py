@@ -6,6 +6,7 @@ from the outward recursion. The world accelerates by −g there, and so does eve
 relative quantities do not notice.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import casadi as ca
@@ -21,23 +22,50 @@ class LoopEnd:
 
     def __init__(self, model: Model, motion: Motion, body: str, frame: Any):
         self.link, local = frame_in_link(model, body, frame)
+        self.local = local.p
         self.r, self.v, self.dv = carried(model, motion, self.link, local.p)
         R, self.w, self.dw = turning(motion, self.link)
         self.R = R @ local.R
 
 
 class CutLoop:
-    """One cut joint: its name, ends and rows."""
+    """One cut joint: its name, ends and rows.
+
+    Rows ask only how far the ends are apart, so places are counted from where the loop begins: a loop far
+    from the world's origin rounds as little as one near it, which shows at singular poses.
+    """
 
     def __init__(self, model: Model, motion: Motion, joint: Any):
         self.joint = joint
         self.i = LoopEnd(model, motion, joint.parent, joint.on_parent)
         self.j = LoopEnd(model, motion, joint.child, joint.on_child)
         self.ends = Ends(self.i.R, self.i.r, self.j.R, self.j.r, self.i.w, self.i.v, self.j.w, self.j.v)
-        axes = turning(motion, model.tree.common(self.i.link, self.j.link))
-        self.rows: list[Row] = [
-            row for lock in TYPES[joint.type].locks for row in lock.evaluate(self.ends, joint, axes)
+        tree = model.tree
+        shared = tree.common(self.i.link, self.j.link)
+        self.paths = [
+            [k for k in tree.path(end.link) if k not in tree.path(shared)] for end in (self.i, self.j)
         ]
+        self.places = _places(motion, shared, self.paths)
+        ri, rj = (
+            self.places[end.link] + turning(motion, end.link)[0] @ end.local for end in (self.i, self.j)
+        )
+        self.near = self.ends._replace(ri=ri, rj=rj)
+        axes = turning(motion, shared)
+        self.rows: list[Row] = [
+            row for lock in TYPES[joint.type].locks for row in lock.evaluate(self.near, joint, axes)
+        ]
+
+
+def _places(motion: Motion, shared: int, paths: list[list[int]]) -> dict[int, Any]:
+    """Origins of the links that a loop passes, world axes, from the first joint of its first path."""
+    whole = paths[0] or paths[1]
+    first = motion.f[whole[0]].p if whole else ca.SX(0)
+    begin = first if first.is_constant() else ca.SX.zeros(3, 1)
+    places = {shared: -(turning(motion, shared)[0] @ begin)}
+    for path in paths:
+        for before, k in pairwise([shared, *path]):
+            places[k] = places[before] + turning(motion, before)[0] @ motion.f[k].p
+    return places
 
 
 def cut_loops(model: Model, motion: Motion) -> list[CutLoop]:
@@ -55,11 +83,10 @@ def loop_jacobian(model: Model, loops: list[CutLoop], X: list[Pose]) -> Any:
     tree = model.tree
     G = ca.SX(tree.row_count, tree.nv)
     for loop, at in zip(loops, tree.rows.values(), strict=True):
-        for end, is_j in ((loop.j, True), (loop.i, False)):
-            shared = tree.common(loop.i.link, loop.j.link)
-            path = [k for k in tree.path(end.link) if k not in tree.path(shared)]
-            for k, w, v, point in columns(model, X, path):
-                lever = ca.cross(w, end.r - point) + v
+        near = [Pose(x.R, loop.places.get(k, x.p)) for k, x in enumerate(X)]
+        for path, r, is_j in ((loop.paths[1], loop.near.rj, True), (loop.paths[0], loop.near.ri, False)):
+            for k, w, v, point in columns(model, near, path):
+                lever = ca.cross(w, r - point) + v
                 for n, row in enumerate(loop.rows):
                     c_w, c_r = (row.wj, row.rj) if is_j else (row.wi, row.ri)
                     G[at.start + n, k] = ca.dot(c_w, w) + ca.dot(c_r, lever)

@@ -114,20 +114,15 @@ def pendulum() -> Mechanism:
 
 
 def four_bars(loops: int) -> Mechanism:
-    """A02: uprights A_i B_i and couplers between their tops, all of 1 m and 1 kg; the tops move at 1 m/s.
-
-    The origin is in the middle of the row: poses in line are met as exactly as places are rounded.
-    """
+    """A02: uprights A_i B_i and couplers between their tops, all of 1 m and 1 kg; the tops move at 1 m/s."""
     bodies, joints = [], []
     for k in range(loops + 1):
-        x = k - loops / 2
-        bodies.append(rod(f"upright{k}", (x, 0), (x, 1)))
-        joints.append(hinge(f"foot{k}", "ground", f"upright{k}", (x, 0), speed=(-1.0,)))
+        bodies.append(rod(f"upright{k}", (k, 0), (k, 1)))
+        joints.append(hinge(f"foot{k}", "ground", f"upright{k}", (k, 0), speed=(-1.0,)))
     for k in range(loops):
-        x = k - loops / 2
-        bodies.append(rod(f"coupler{k}", (x, 1), (x + 1, 1)))
-        joints.append(hinge(f"left{k}", f"upright{k}", f"coupler{k}", (x, 1), speed=(1.0,)))
-        joints.append(hinge(f"right{k}", f"coupler{k}", f"upright{k + 1}", (x + 1, 1), cut=True))
+        bodies.append(rod(f"coupler{k}", (k, 1), (k + 1, 1)))
+        joints.append(hinge(f"left{k}", f"upright{k}", f"coupler{k}", (k, 1), speed=(1.0,)))
+        joints.append(hinge(f"right{k}", f"coupler{k}", f"upright{k + 1}", (k + 1, 1), cut=True))
     return Mechanism(f"four_bars_{loops}", tuple(bodies), tuple(joints), gravity=DOWN_Y)
 
 
