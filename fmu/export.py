@@ -60,8 +60,15 @@ def export(
     check_writable(path)
     chosen = c_compile.check_platforms(platforms) if runtime == "native" else []
     described = load(mechanism) if isinstance(mechanism, str) else mechanism
-    shown = {"inputs": inputs, "outputs": outputs, "marked": parameters, "linear": linear}
-    planned = plan(described, step=step, stepper=stepper, **shown)
+    planned = plan(
+        described,
+        step=step,
+        stepper=stepper,
+        inputs=inputs,
+        outputs=outputs,
+        marked=parameters,
+        linear=linear,
+    )
     if runtime == "python":
         python_runtime.write_python_fmu(planned, Path(path), picture=picture)
         return planned

@@ -110,16 +110,19 @@ def gaps(simulation: Simulation, motion: Motion) -> list[Check]:
         gamma = engine.kernel("coefficients")(s.q, s.v, s.u, s.p)[3] / scales.rows
         unitless = G / scales.rows[:, None] * scales.speeds
         v, dv = (x / scales.speeds for x in (s.v, engine.kernel("dynamics")(s.q, s.v, s.u, s.p)[0]))
-        size = np.linalg.norm(unitless)
+        size = _length(unitless)
         here = (
             np.abs(g / scales.rows).max(),
-            np.linalg.norm(unitless @ v) / (size * max(np.linalg.norm(v), 1 / motion.time)),
-            np.linalg.norm(unitless @ dv - gamma)
-            / (size * max(np.linalg.norm(dv), 1 / motion.time**2) + np.linalg.norm(gamma)),
+            _length(unitless @ v) / (size * max(_length(v), 1 / motion.time)),
+            _length(unitless @ dv - gamma) / (size * max(_length(dv), 1 / motion.time**2) + _length(gamma)),
         )
         worst = np.maximum(worst, here)
     limits, says = (OPEN, SLIP, SLIP), ("rad or sizes at most", "of the speeds", "of the accelerations")
     return [judged(*row) for row in zip(names, worst, limits, says, strict=True)]
+
+
+def _length(x: np.ndarray) -> float:
+    return float(np.linalg.norm(x))
 
 
 def reversal(simulation: Simulation, motion: Motion, progress: Progress) -> Check:

@@ -40,8 +40,8 @@ def scaled(mechanism: Mechanism, *by: float) -> Mechanism:
         start = tuple(x * factor(u, *by) for x, u in zip(joint.start, kind.position_units, strict=False))
         speed = tuple(x * factor(u, *by) for x, u in zip(joint.speed, kind.speed_units, strict=False))
         unit = kind.position_units[0] if kind.position_units else "1"
-        limits = tuple(x * factor(unit, *by) for x in joint.limits)
-        joints.append(replace(joint, start=start, speed=speed, limits=limits))
+        low, high = (x * factor(unit, *by) for x in joint.limits)
+        joints.append(replace(joint, start=start, speed=speed, limits=(low, high)))
     kinds = {motor.name: TYPES[result.joint(motor.joint).type].speed_units[0] for motor in result.motors}
     units = {name: "N.m" if unit == "rad/s" else "N" for name, unit in kinds.items()}
     motors = tuple(replace(m, limit=m.limit * factor(units[m.name], *by)) for m in result.motors)
@@ -77,8 +77,9 @@ def scale_invariance(simulation: Simulation, h: float) -> Check:
             return not_asked(
                 name, f"friction of '{joint.name}' has one knee for turns and slides: it has no scale"
             )
-    start = [mechanism, list(simulation.u), h, STEPS]
-    plain = motion(*start, *PLAIN, stepper=simulation.stepper)
-    others = [motion(*start, *by, stepper=simulation.stepper) for by in FACTORS]
+    plain, *others = (
+        motion(mechanism, list(simulation.u), h, STEPS, *by, stepper=simulation.stepper)
+        for by in (PLAIN, *FACTORS)
+    )
     worst = max(float(np.abs(other - plain).max()) for other in others) / max(float(np.abs(plain).max()), 1.0)
     return judged(name, worst, SCALE_TRUSTED, f"of the motion's numbers after {STEPS} steps in other units")

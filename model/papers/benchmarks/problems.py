@@ -159,8 +159,8 @@ def squeezer() -> Mechanism:
         hinge("H", "AH", "HE", H),
         hinge("A7", "ground", "AH", A),
     )
-    ends = (tuple(map(float, (*end, 0.0))) for end in (C, at(B, ga, SD, -SC)))
-    spring = Strut("spring", "ground", "BDE", *ends, SQUEEZER_SPRING, length=SQUEEZER_LENGTH)
+    start, end = (tuple(map(float, (*point, 0.0))) for point in (C, at(B, ga, SD, -SC)))
+    spring = Strut("spring", "ground", "BDE", start, end, SQUEEZER_SPRING, length=SQUEEZER_LENGTH)
     drive = Load("drive", "OF", torque=(0.0, 0.0, SQUEEZER_TORQUE))
     return Mechanism("squeezer", tuple(bodies), joints, (), (spring,), (drive,), gravity=(0.0, 0.0, 0.0))
 
@@ -214,7 +214,7 @@ def bennett() -> Mechanism:
     names = ["ground", "bar1", "bar2", "bar3", "ground"]
     bodies = []
     for k in range(1, 4):
-        bodies.append(body(names[k], 1.0, *between(*points[k - 1 : k + 1], axes[k - 1]), BENNETT_INERTIA))
+        bodies.append(body(names[k], 1.0, *between(points[k - 1], points[k], axes[k - 1]), BENNETT_INERTIA))
     joints = [hinge(f"hinge{k}", names[k], names[k + 1], points[k], axes[k]) for k in range(4)]
     return Mechanism("bennett", tuple(bodies), tuple(joints), gravity=DOWN_Y)
 
