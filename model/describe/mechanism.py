@@ -165,11 +165,18 @@ class Joint:
         Quantity("damping per overrun of a limit", "N.m.s/rad2 or N.s/m2", ONE, NOT_NEGATIVE, needs="limits"),
     ] = 1e3
     start: Annotated[
-        tuple[float, ...], Coordinates("coordinates from which it is assembled", otherwise="zero")
+        tuple[float, ...],
+        Coordinates("coordinates from which it is assembled; a cut joint meets them", otherwise="zero"),
     ] = ()
     speed: Annotated[
         tuple[float, ...],
-        Quantity("initial speeds", "rad/s or m/s", SPEEDS, parameter=False, otherwise="zero"),
+        Quantity(
+            "initial speeds, met exactly or refused",
+            "rad/s or m/s",
+            SPEEDS,
+            parameter=False,
+            otherwise="zero",
+        ),
     ] = ()
     cut: Annotated[bool | None, Flag("whether to cut it in its loop", otherwise="chosen")] = None
 
