@@ -117,7 +117,7 @@ def linear(simulation: Simulation, motion: Motion) -> Check:
     distance = motion.read(simulation, "singularity.distance")
     simulation.put(motion.states[int(np.argmax(distance)) if np.isfinite(distance).all() else -1])
     if distance.max() < NEAR_SINGULAR:
-        return not_asked(name, "the mechanism is at a singular pose all the time")
+        return not_asked(name, "the mechanism is near a singular pose all the time")
     try:
         model, form = simulation.linearize(states="partition"), LocalForm(simulation, simulation.q)
     except (SimulationError, ChartLost) as problem:

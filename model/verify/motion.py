@@ -129,7 +129,8 @@ def reversal(simulation: Simulation, motion: Motion, progress: Progress) -> Chec
     """The motion run back: with all speeds turned round a mechanism without losses returns to its start."""
     if motion.read(simulation, "power_dissipated").max() > 0:
         return not_asked("time reversal", "dampers or friction take energy: the way back is another")
-    if motion.read(simulation, "singularity.distance").min() < NEAR_SINGULAR:
+    distance = motion.read(simulation, "singularity.distance")
+    if distance.min() <= NEAR_SINGULAR * distance.max() < inf:
         return not_asked("time reversal", "the motion passes a singular pose, where ways part")
     end = motion.states[-1]
     steps = round(motion.time / motion.h)
