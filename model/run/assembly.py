@@ -118,22 +118,25 @@ def consistent_speeds(engine: Engine, state: State, wanted: Mapping[str, Any]) -
 
 def speeds_at(engine: Engine, wanted: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Wanted speeds and which they are, two rows each: of the tree's joints, and of cut ones."""
-    tree, cut = (
-        np.zeros((2, engine.tree.nv)),
-        np.zeros((2, sum(k.stop - k.start for k in engine.tree.cut_v.values()))),
-    )
+    cuts = engine.tree.cut_v
+    tree, cut = (np.zeros((2, n)) for n in (engine.tree.nv, sum(k.stop - k.start for k in cuts.values())))
     for joint, speed in wanted.items():
-        if joint in engine.tree.cut_v:
-            cut[:, engine.tree.cut_v[joint]] = np.array([speed, np.ones(len(speed))])
+        if joint in cuts:
+            _fits(joint, speed, cuts[joint].stop - cuts[joint].start, "speeds")
+            cut[:, cuts[joint]] = np.broadcast_arrays(speed, 1.0)
         else:
-            tree[:, _place(engine.variables.speeds, joint, speed)] = np.array([speed, np.ones(len(speed))])
+            tree[:, _place(engine.variables.speeds, joint, speed)] = np.broadcast_arrays(speed, 1.0)
     return tree, cut
 
 
 def _place(table: Table, joint: str, value: Any) -> slice:
     """Where a tree joint's numbers are, if these are the right ones."""
-    own, given = table.whole(joint), np.atleast_1d(np.asarray(value, float))
-    if given.size != own.size or not np.isfinite(given).all():
-        what = "speeds" if own.kind == "speed" else "coordinates"
-        raise SimulationError(f"joint '{joint}' takes {own.size} finite {what}")
+    own = table.whole(joint)
+    _fits(joint, value, own.size, "speeds" if own.kind == "speed" else "coordinates")
     return own.where
+
+
+def _fits(joint: str, value: Any, size: int, what: str) -> None:
+    given = np.atleast_1d(np.asarray(value, float))
+    if given.size != size or not np.isfinite(given).all():
+        raise SimulationError(f"joint '{joint}' takes {size} finite {what}")
