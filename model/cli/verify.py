@@ -1,12 +1,9 @@
 """`cutjoint verify`: put a mechanism through what an expert would check, and say whether to trust it."""
 
-from __future__ import annotations
-
 import argparse
-import sys
 
 from ..show.table import table
-from .common import Progress, positive, read_gravity, read_pairs, to_json
+from .common import positive, progress_bar, read_gravity, read_pairs, to_json
 from .options import Options
 
 HELP = "Put a mechanism through what an expert would check, with numbers, and say whether to trust it."
@@ -39,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     time, step = positive(args.time, "--time"), positive(args.step, "--step")
     mechanism = load(args.mechanism)
     inputs = read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder")
-    with Progress(args.progress or sys.stderr.isatty()) as progress:
+    with progress_bar(args) as progress:
         report = verify(
             mechanism,
             time=time,

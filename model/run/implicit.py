@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..equations.lu import LU, factorize, solve
-from ..equations.solve import SOFTNESS, SWEEPS, least_degree, softened
+from ..equations.solve import least_degree, softened
 from ..equations.terms import (
     Equations,
     motion_under_forces,
@@ -36,9 +36,11 @@ from ..equations.terms import (
     retraction,
     terms,
 )
-from ..linear.exact import partials, tangent_map
+from ..linear.exact import residual_slopes, tangent_map
+from ..manifold.judge import concluded
 from ..manifold.lift import displacement_rates
-from ..manifold.step import concluded, stepped
+from ..manifold.step import stepped
+from ..thresholds import SOFTNESS, SWEEPS
 
 GAMMA = 0.5
 # Stage i is evaluated at x + h Σ A[i][j] K_j; its right side adds Σ C[i][j] K_j; x' = x + h Σ B[i] K_i.
@@ -118,7 +120,7 @@ def _stages(eq: Equations) -> tuple[ca.Function, ca.Function]:
 
 def _known(eq: Equations, g: Any) -> _Known:
     t = terms(eq)
-    part = partials(eq, *motion_under_forces(eq))
+    part = residual_slopes(eq, *motion_under_forces(eq))
     D = _inverse(eq, g)
     Ev, cv, EdD, cdD = (ca.sparsify(g * x) for x in (part.Ev, part.cv, part.Eq @ D, part.cq @ D))
     M, G1 = ca.sparsify(t.M + Ev + g * EdD), ca.sparsify(t.G + cv + g * cdD)

@@ -1,7 +1,5 @@
 """Checks of single states: Newton's law for every body, the linear model against differences, the start."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

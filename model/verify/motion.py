@@ -1,7 +1,5 @@
 """Checks of a motion over time: convergence, energy, closed loops at three levels, and the way back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log2

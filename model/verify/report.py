@@ -1,7 +1,5 @@
 """What a trust report says: one line a check."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf
 from typing import Any

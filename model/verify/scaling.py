@@ -1,7 +1,5 @@
 """The same mechanism in other units of mass, length and time: the motion must be the same."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,7 +7,7 @@ import numpy as np
 
 from ..describe import parameters
 from ..describe.mechanism import Mechanism
-from ..describe.units import parse
+from ..describe.units import parse_unit
 from ..joints.types import TYPES
 from ..simulation import Simulation
 from ..thresholds import SCALE_TRUSTED
@@ -22,7 +20,7 @@ PLAIN = (1.0, 1.0, 1.0)
 
 def factor(unit: str, mass: float, length: float, time: float) -> float:
     """By what a number in this unit is multiplied."""
-    known = parse(unit)
+    known = parse_unit(unit)
     assert known is not None, unit
     return mass**known.mass * length**known.length * time**known.time
 

@@ -1,13 +1,11 @@
 """All checks of a mechanism, one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 
 from ..describe.mechanism import Mechanism
 from ..errors import SimulationError
-from ..run.integrate import steps
+from ..run.integrate import step_plan
 from ..simulation import Simulation
 from ..thresholds import MOTION_TRUSTED
 from . import laws, motion
@@ -45,7 +43,7 @@ def verify(
     given = inputs if isinstance(inputs, Mapping) else list(inputs)
     if given:
         simulation.set_inputs(given)
-    count = len(steps(0.0, time, step))
+    count = len(step_plan(0.0, time, step))
     if not count:
         raise SimulationError(f"a motion to be verified must last, not {time:g} s")
     found = tuple(_checks(simulation, count, time / count, progress or (lambda part: None)))

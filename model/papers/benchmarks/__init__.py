@@ -4,8 +4,6 @@ Errors are of one joint's coordinate against the reference and of the energy aga
 largest of some fifty moments. CPU time is that of the steps alone, on one core.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable

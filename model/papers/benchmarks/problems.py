@@ -4,8 +4,6 @@ Numbers are those of the library's definitions (A01 to A05, the spatial slider-c
 diagonal spring); Bennett's linkage is ours, since no other loop of four hinges moves in space.
 """
 
-from __future__ import annotations
-
 from math import cos, pi, radians, sin, sqrt
 from typing import Any
 

@@ -7,8 +7,6 @@ equation, solved by SciPy to 1e-13. The pendulum and the four-bars have closed s
 equation in two unknowns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import cos, pi, sin, sqrt
