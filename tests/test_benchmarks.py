@@ -12,12 +12,12 @@ BY_NAME = {problem.name: problem for problem in PROBLEMS}
 
 def test_the_squeezer_is_where_the_test_set_has_it() -> None:
     """The crank's angle at 30 ms, as the test set of initial value problems prints it."""
-    beta = references.squeezer(0.03)(np.array([0.03]))[0] + problems.SQUEEZER_START["beta"]
+    beta = references.squeezer_motion(0.03)(np.array([0.03]))[0] + problems.SQUEEZER_START["beta"]
     assert beta == pytest.approx(15.81077119629904, abs=5e-9)
 
 
 def test_the_spatial_slider_crank_ends_where_others_have_it() -> None:
-    assert references.slider_crank(5.0)(np.array([5.0]))[0] + 0.2 == pytest.approx(0.240720, abs=1e-6)
+    assert references.slider_crank_motion(5.0)(np.array([5.0]))[0] + 0.2 == pytest.approx(0.240720, abs=1e-6)
 
 
 @pytest.mark.parametrize("loops", [1, 40])
@@ -27,7 +27,7 @@ def test_elliptic_functions_solve_the_four_bars(loops: int) -> None:
     found = solve_ivp(
         lambda t, x: [x[1], a * np.sin(x[0])], (0, 10), [0, -1], "DOP853", times, rtol=1e-13, atol=1e-13
     )
-    assert np.abs(references.four_bars(loops)(times) - found.y[0]).max() < 1e-10
+    assert np.abs(references.four_bars_motion(loops)(times) - found.y[0]).max() < 1e-10
 
 
 def test_bricards_hinges_close() -> None:

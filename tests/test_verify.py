@@ -13,9 +13,9 @@ import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, list_examples, load
 from cutjoint.model.cli.main import main
 from cutjoint.model.describe.mechanism import Load
-from cutjoint.model.verify import Report, laws, motion, verify
-from cutjoint.model.verify.motion import Motion, moved
-from cutjoint.model.verify.scaling import scale_invariance
+from cutjoint.model.verify import TrustReport, laws, motion, verify
+from cutjoint.model.verify.motion import WatchedMotion, moved
+from cutjoint.model.verify.scaling import check_scales
 
 EDGE = Frame((0.0, 0.0, 0.0), (0.5**0.5, 0.5**0.5, 0.0, 0.0))  # z across gravity
 CHECKS = [
@@ -25,7 +25,7 @@ CHECKS = [
 ]
 
 
-def failed(report: Report) -> set[str]:
+def failed(report: TrustReport) -> set[str]:
     return {check.name for check in report.checks if check.passed is False}
 
 
@@ -33,7 +33,7 @@ def quiet(part: float) -> None:
     """Nobody watches."""
 
 
-def watched(simulation: Simulation) -> Motion:
+def watched(simulation: Simulation) -> WatchedMotion:
     return moved(simulation, simulation.state, 20, 1e-3, quiet)
 
 
@@ -73,22 +73,22 @@ def test_a_motion_that_runs_away_is_a_verdict_too() -> None:
 
 def test_a_start_that_is_not_what_was_asked_for() -> None:
     s = Simulation(mechanisms.four_bars(1), compile=False)
-    assert all(check.passed for check in laws.start(s))
+    assert all(check.passed for check in laws.check_start(s))
     s.put(replace(s.state, v=0.5 * s.v))
-    loops, speeds = laws.start(s)
+    loops, speeds = laws.check_start(s)
     assert loops.passed and not speeds.passed and "worst at joint" in speeds.says
     s.put(replace(s.state, q=s.q + np.array([0.0, 1e-6, 0.0])))
-    assert not laws.start(s)[0].passed
+    assert not laws.check_start(s)[0].passed
 
 
 def test_loops_that_are_open_at_one_level() -> None:
     s = Simulation(mechanisms.four_bars(1), compile=False)
     run = watched(s)
-    assert all(check.passed for check in motion.gaps(s, run))
+    assert all(check.passed for check in motion.check_loops(s, run))
     *rest, last = run.states
     off = np.array([0.0, 0.0, 1e-5])
     for change, name in (({"q": last.q + off}, "position"), ({"v": last.v + off}, "speed")):
-        position, speed, _ = motion.gaps(s, Motion(run.h, (*rest, replace(last, **change))))
+        position, speed, _ = motion.check_loops(s, WatchedMotion(run.h, (*rest, replace(last, **change))))
         assert [position.passed, speed.passed] == [name != "position", name != "speed"]
 
 
@@ -97,7 +97,7 @@ def test_accelerations_that_no_loop_allows() -> None:
     s = Simulation(mechanisms.five_bar(mechanisms.SINGULAR), compile=False)
     K = np.linalg.svd(s.closure()[1])[2][-2:]
     states = [replace(s.state, v=v, time=float(k)) for k, v in enumerate(K)]
-    assert not motion.gaps(s, Motion(1.0, tuple(states)))[2].passed
+    assert not motion.check_loops(s, WatchedMotion(1.0, tuple(states)))[2].passed
 
 
 def test_a_force_that_newton_does_not_know() -> None:
@@ -113,25 +113,25 @@ def test_a_linear_model_that_holds_nowhere() -> None:
     rod = Body("rod", 1.0, (1.0, 0.0, 0.0), (0.1,) * 3 + (0.0,) * 3)
     pin = Joint("pin", "revolute", "ground", "rod", friction=(5.0,), friction_speed=1e-6)
     s = Simulation(Mechanism("sticky", (rod,), (pin,)), compile=False)
-    found = laws.linear(s, Motion(1e-3, (s.state, replace(s.state, time=1.0))))
+    found = laws.check_linear(s, WatchedMotion(1e-3, (s.state, replace(s.state, time=1.0))))
     assert found.passed is False
 
 
 def test_a_motion_that_round_off_decides() -> None:
     """A double pendulum over 20 s: in other units it rounds otherwise, and ends elsewhere."""
     s = Simulation("double_pendulum", compile=False)
-    assert scale_invariance(s, 1e-3).passed
-    assert scale_invariance(s, 1.0).passed is False
+    assert check_scales(s, 1e-3).passed
+    assert check_scales(s, 1.0).passed is False
 
 
 def test_losses_and_singular_poses_are_not_asked_to_go_back() -> None:
     bob = Body("bob", 1.0, (0.0, 0.0, -1.0))
     pin = Joint("pin", "revolute", "ground", "bob", EDGE, EDGE, start=(pi / 2,), damping=(0.1,))
     s = Simulation(Mechanism("damped", (bob,), (pin,)), compile=False)
-    found = motion.reversal(s, watched(s), quiet)
+    found = motion.check_reversal(s, watched(s), quiet)
     assert found.passed is None and "dampers" in found.says
     s = Simulation(mechanisms.five_bar(mechanisms.SINGULAR), compile=False)
-    found = motion.reversal(s, watched(s), quiet)
+    found = motion.check_reversal(s, watched(s), quiet)
     assert found.passed is None and "singular" in found.says
 
 

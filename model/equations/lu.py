@@ -33,7 +33,7 @@ class LU(NamedTuple):
         return LU(self.order, below, right, [next(each) for _ in self.inverse])
 
 
-def factorize(A: Any, order: list[int]) -> LU:
+def factorize_lu(A: Any, order: list[int]) -> LU:
     """Elimination row by row and column by column, as the pattern of A + Aᵀ has them."""
     place = {index: k for k, index in enumerate(order)}
     n = len(order)
@@ -56,7 +56,7 @@ def factorize(A: Any, order: list[int]) -> LU:
     return LU(order, below, right, inverse)
 
 
-def solve(factor: LU, b: Any) -> Any:
+def solve_lu(factor: LU, b: Any) -> Any:
     """x of A x = b, a dense column."""
     y = {k: x for k, index in enumerate(factor.order) if not (x := b[index]).is_zero()}
     for k, column in enumerate(factor.below):

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..equations.lu import LU, factorize, solve
+from ..equations.lu import LU, factorize_lu, solve_lu
 from ..equations.solve import least_degree, softened
 from ..equations.terms import (
     Equations,
@@ -106,12 +106,12 @@ def _stages(eq: Equations) -> tuple[ca.Function, ca.Function]:
     G, G1, Ev, cv, EdD, cdD, D, mu, power = use.parts
     r_d, r_v, r_w = r[:nv], r[nv : 2 * nv], r[2 * nv]
     rho = r_d + g * r_v
-    free = solve(use.M, ca.densify(-(Ev @ r_v) - EdD @ rho))  # a, if there were no loops
+    free = solve_lu(use.M, ca.densify(-(Ev @ r_v) - EdD @ rho))  # a, if there were no loops
     miss = ca.densify(G1 @ free + cv @ r_v + cdD @ rho)
     z = ca.SX.zeros(G.shape[0], 1)
     for _ in range(SWEEPS if z.numel() else 0):
-        z = solve(use.S, miss + mu * z)
-    a = free - solve(use.M, ca.densify(G.T @ z))
+        z = solve_lu(use.S, miss + mu * z)
+    a = free - solve_lu(use.M, ca.densify(G.T @ z))
     K = GAMMA * ca.vertcat(D @ (g * a + rho), a + r_v)
     K = ca.vertcat(K, GAMMA * r_w + g * (power @ K))
     stage = ca.Function("stage", [given, r, g], [ca.densify(K)])
@@ -124,14 +124,14 @@ def _known(eq: Equations, g: Any) -> _Known:
     D = _inverse(eq, g)
     Ev, cv, EdD, cdD = (ca.sparsify(g * x) for x in (part.Ev, part.cv, part.Eq @ D, part.cq @ D))
     M, G1 = ca.sparsify(t.M + Ev + g * EdD), ca.sparsify(t.G + cv + g * cdD)
-    factor = factorize(M, list(range(eq.tree.nv))[::-1])
-    columns = [solve(factor, ca.densify(row.T)) for row in ca.vertsplit(t.G)]
+    factor = factorize_lu(M, list(range(eq.tree.nv))[::-1])
+    columns = [solve_lu(factor, ca.densify(row.T)) for row in ca.vertsplit(t.G)]
     S = ca.sparsify(G1 @ ca.horzcat(*columns)) if columns else ca.SX(0, 0)
     S = S + 0 * ca.SX.eye(S.shape[0])
     mu = softened(S, eq.scales.groups, SOFTNESS)
     power = t.applied.supplied - t.applied.dissipated
     slopes = ca.horzcat(ca.jacobian(power, eq.q) @ tangent_map(eq), ca.jacobian(power, eq.v))
-    return _Known(factor, factorize(S, least_degree(S)), [t.G, G1, Ev, cv, EdD, cdD, D, mu, slopes])
+    return _Known(factor, factorize_lu(S, least_degree(S)), [t.G, G1, Ev, cv, EdD, cdD, D, mu, slopes])
 
 
 def _inverse(eq: Equations, g: Any) -> Any:

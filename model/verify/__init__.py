@@ -5,7 +5,7 @@ them asks the code it judges for the answer: steps are compared with shorter ste
 written out body by body, derivatives with differences, and the motion with the same motion in other units.
 """
 
-from .report import Check, Report
+from .report import Check, TrustReport
 from .verify import verify
 
-__all__ = ["Check", "Report", "verify"]
+__all__ = ["Check", "TrustReport", "verify"]

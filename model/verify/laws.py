@@ -18,8 +18,8 @@ from ..thresholds import (
     OPEN,
     SLIP,
 )
-from .motion import Motion
-from .report import Check, judged, not_asked
+from .motion import WatchedMotion
+from .report import Check, limited, not_asked
 
 STATES = 11  # of the motion, at which forces are added up
 
@@ -54,7 +54,7 @@ class Ledger:
             self.moment[body] = self.moment[body] + moment + np.cross(at - com, force)
 
 
-def newton(simulation: Simulation, motion: Motion) -> Check:
+def check_newton(simulation: Simulation, motion: WatchedMotion) -> Check:
     """m a and I ω̇ + ω × I ω of each body against weight, reactions, springs, cylinders and loads on it."""
     worst, size = 0.0, simulation.equations.scales.length
     slow = size / motion.time**2  # an acceleration that would be noticed
@@ -62,7 +62,7 @@ def newton(simulation: Simulation, motion: Motion) -> Check:
         simulation.put(motion.states[k])
         now = simulation.engine.described(simulation.p)
         worst = max(worst, unbalanced(now, simulation.outputs(), size, slow))
-    return judged("Newton's law", worst, FORCES_TRUSTED, "of the largest force is left over on some body")
+    return limited("Newton's law", worst, FORCES_TRUSTED, "of the largest force is left over on some body")
 
 
 def unbalanced(mechanism: Mechanism, y: dict[str, Any], size: float, slow: float) -> float:
@@ -109,7 +109,7 @@ def _rotation(e: np.ndarray) -> np.ndarray:
 # -- linear model -----------------------------------------------------------------------------------
 
 
-def linear(simulation: Simulation, motion: Motion) -> Check:
+def check_linear(simulation: Simulation, motion: WatchedMotion) -> Check:
     """A and B against differences of the motion's own ẋ = f(x, u), where it is farthest from singular."""
     name = "linear model"
     distance = motion.read(simulation, "singularity.distance")
@@ -137,7 +137,7 @@ def linear(simulation: Simulation, motion: Motion) -> Check:
         np.abs(exact).max(axis=1, keepdims=True), np.abs(differences).max(axis=1, keepdims=True)
     )
     worst = np.abs(differences - exact) / np.maximum(rows, 1.0)
-    return judged(
+    return limited(
         name, worst.max(), LINEAR_TRUSTED, "of the largest slope of a row: A and B against differences"
     )
 
@@ -155,7 +155,7 @@ def _slope(f: Any, scale: float) -> np.ndarray:
 # -- start ------------------------------------------------------------------------------------------
 
 
-def start(simulation: Simulation) -> list[Check]:
+def check_start(simulation: Simulation) -> list[Check]:
     """Loops closed at the start, and the speeds that the description asks for."""
     y, scales = simulation.outputs(), simulation.equations.scales
     g, _ = simulation.closure()
@@ -168,6 +168,6 @@ def start(simulation: Simulation) -> list[Check]:
     gaps = loop_gaps(g, simulation.tree)
     worst = f"; the widest at '{max(gaps, key=lambda cut: gaps[cut])}'" if gaps else ""
     return [
-        judged("start: loops", np.abs(g / scales.rows).max(initial=0.0), OPEN, f"rad or sizes open{worst}"),
-        judged("start: speeds", missed, SLIP, f"of a wanted speed is missed{name}"),
+        limited("start: loops", np.abs(g / scales.rows).max(initial=0.0), OPEN, f"rad or sizes open{worst}"),
+        limited("start: speeds", missed, SLIP, f"of a wanted speed is missed{name}"),
     ]

@@ -20,14 +20,14 @@ from ..thresholds import (
     SLIP,
     TINY,
 )
-from .report import Check, judged, not_asked
+from .report import Check, limited, not_asked
 
 SAMPLES = 50  # states of a motion that are looked at
 Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Motion:
+class WatchedMotion:
     """A motion in steps of h: the states looked at on the way, the first and the last among them."""
 
     h: float
@@ -51,7 +51,7 @@ def _at(simulation: Simulation, state: State) -> Simulation:
 
 def moved(
     simulation: Simulation, start: State, steps: int, h: float, progress: Progress, finer: int = 1
-) -> Motion:
+) -> WatchedMotion:
     """The motion from a state in so many steps of h, each divided in `finer` ones."""
     simulation.put(start)
     states = [start]
@@ -62,7 +62,7 @@ def moved(
         if n in looks:
             states.append(simulation.state)
             progress(n / steps)
-    return Motion(h, tuple(states))
+    return WatchedMotion(h, tuple(states))
 
 
 def apart(simulation: Simulation, one: Sequence[State], other: Sequence[State]) -> float:
@@ -74,29 +74,29 @@ def apart(simulation: Simulation, one: Sequence[State], other: Sequence[State]) 
     return float(np.abs(gaps).max(initial=0.0))
 
 
-def convergence(simulation: Simulation, motions: Sequence[Motion]) -> Check:
+def check_convergence(simulation: Simulation, motions: Sequence[WatchedMotion]) -> Check:
     """Motions with h, h/2, h/4: their distances tell the error of the first, and the order of the step."""
     first, second, third = (motion.states for motion in motions)
     rough, fine = apart(simulation, first, second), apart(simulation, second, third)
     order = log2(max(rough, TINY) / max(fine, TINY))
     says = "rad or sizes: the effect of half the step"
     if rough <= MOTION_SAME:
-        return judged("convergence", rough, MOTION_TRUSTED, says)
+        return limited("convergence", rough, MOTION_TRUSTED, says)
     asked = f"; its error is of order {order:.1f}, at least {LEAST_ORDER:g} is asked for"
-    return judged("convergence", rough, MOTION_TRUSTED, says + asked, order >= LEAST_ORDER)
+    return limited("convergence", rough, MOTION_TRUSTED, says + asked, order >= LEAST_ORDER)
 
 
-def energy(simulation: Simulation, motion: Motion) -> Check:
+def check_energy(simulation: Simulation, motion: WatchedMotion) -> Check:
     """Energy less the work done stays; compared with all that was exchanged."""
     total, kinetic = motion.read(simulation, "energy"), motion.read(simulation, "energy_kinetic")
     work = np.array([state.work for state in motion.states])
     exchanged = kinetic.max() + np.ptp(total - kinetic) + np.abs(work - work[0]).max()
     left = np.abs(total - total[0] - (work - work[0])).max() - ENERGY_ROUND_OFF * np.abs(total).max()
     says = f"of {exchanged:.3g} J exchanged are not accounted for"
-    return judged("energy", max(left, 0.0) / max(exchanged, TINY), ENERGY_TRUSTED, says)
+    return limited("energy", max(left, 0.0) / max(exchanged, TINY), ENERGY_TRUSTED, says)
 
 
-def gaps(simulation: Simulation, motion: Motion) -> list[Check]:
+def check_loops(simulation: Simulation, motion: WatchedMotion) -> list[Check]:
     """Residuals of g = 0, G v = 0 and G v̇ = γ along the motion; lengths in sizes of the mechanism."""
     names = ("loops: position", "loops: speed", "loops: acceleration")
     if not simulation.tree.row_count:
@@ -116,14 +116,14 @@ def gaps(simulation: Simulation, motion: Motion) -> list[Check]:
         )
         worst = np.maximum(worst, here)
     limits, says = (OPEN, SLIP, SLIP), ("rad or sizes at most", "of the speeds", "of the accelerations")
-    return [judged(*row) for row in zip(names, worst, limits, says, strict=True)]
+    return [limited(*row) for row in zip(names, worst, limits, says, strict=True)]
 
 
 def _length(x: np.ndarray) -> float:
     return float(np.linalg.norm(x))
 
 
-def reversal(simulation: Simulation, motion: Motion, progress: Progress) -> Check:
+def check_reversal(simulation: Simulation, motion: WatchedMotion, progress: Progress) -> Check:
     """The motion run back: with all speeds turned round a mechanism without losses returns to its start."""
     if motion.read(simulation, "power_dissipated").max() > 0:
         return not_asked("time reversal", "dampers or friction take energy: the way back is another")
@@ -135,6 +135,6 @@ def reversal(simulation: Simulation, motion: Motion, progress: Progress) -> Chec
     try:
         back = moved(simulation, replace(end, v=-end.v), steps, motion.h, progress)
     except SimulationError as problem:
-        return judged("time reversal", inf, MOTION_TRUSTED, f"on the way back {problem}")
+        return limited("time reversal", inf, MOTION_TRUSTED, f"on the way back {problem}")
     says = "rad or sizes away from where it came"
-    return judged("time reversal", apart(simulation, back.states[::-1], motion.states), MOTION_TRUSTED, says)
+    return limited("time reversal", apart(simulation, back.states[::-1], motion.states), MOTION_TRUSTED, says)

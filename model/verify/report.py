@@ -25,7 +25,7 @@ class Check:
         return WORDS[self.passed]
 
 
-def judged(name: str, value: float, limit: float, says: str, more: bool = True) -> Check:
+def limited(name: str, value: float, limit: float, says: str, more: bool = True) -> Check:
     """A check that passes if the value is within its limit, and `more` holds; NaN never does."""
     return Check(name, float(value), limit, says, bool(value <= limit) and more)
 
@@ -35,7 +35,7 @@ def not_asked(name: str, why: str) -> Check:
 
 
 @dataclass(frozen=True)
-class Report:
+class TrustReport:
     """All checks of a mechanism; it is to be trusted if none failed."""
 
     mechanism: str

@@ -11,7 +11,7 @@ from ..describe.units import parse_unit
 from ..joints.types import TYPES
 from ..simulation import Simulation
 from ..thresholds import SCALE_TRUSTED
-from .report import Check, judged, not_asked
+from .report import Check, limited, not_asked
 
 FACTORS = ((1e6, 1e-3, 1e2), (1e-6, 1e3, 1e-2))  # of mass, length, time
 STEPS = 20
@@ -67,7 +67,7 @@ def motion(
     return np.concatenate([simulation.q / q, simulation.v / v])
 
 
-def scale_invariance(simulation: Simulation, h: float) -> Check:
+def check_scales(simulation: Simulation, h: float) -> Check:
     """The first steps again with other masses, lengths and times."""
     name, mechanism = "scale invariance", simulation.mechanism
     for joint in mechanism.joints:
@@ -80,4 +80,4 @@ def scale_invariance(simulation: Simulation, h: float) -> Check:
         for by in (PLAIN, *FACTORS)
     )
     worst = max(float(np.abs(other - plain).max()) for other in others) / max(float(np.abs(plain).max()), 1.0)
-    return judged(name, worst, SCALE_TRUSTED, f"of the motion's numbers after {STEPS} steps in other units")
+    return limited(name, worst, SCALE_TRUSTED, f"of the motion's numbers after {STEPS} steps in other units")

@@ -10,8 +10,8 @@ from ..simulation import Simulation
 from ..thresholds import MOTION_TRUSTED
 from . import laws, motion
 from .motion import moved
-from .report import Check, Report, judged
-from .scaling import scale_invariance
+from .report import Check, TrustReport, limited
+from .scaling import check_scales
 
 Progress = Callable[[float], None]
 # Part of the work that is done before the runs with h, h/2, h/4, before the way back, laws, scales.
@@ -28,7 +28,7 @@ def verify(
     stepper: str = "runge_kutta",
     compile: bool | None = None,
     progress: Progress | None = None,
-) -> Report:
+) -> TrustReport:
     """A trust report on a mechanism's motion from its start, under constant inputs.
 
     Parameters
@@ -47,7 +47,7 @@ def verify(
     if not count:
         raise SimulationError(f"a motion to be verified must last, not {time:g} s")
     found = tuple(_checks(simulation, count, time / count, progress or (lambda part: None)))
-    return Report(simulation.mechanism.name, time, time / count, stepper, found)
+    return TrustReport(simulation.mechanism.name, time, time / count, stepper, found)
 
 
 def _checks(simulation: Simulation, count: int, h: float, tell: Progress) -> Iterator[Check]:
@@ -56,20 +56,20 @@ def _checks(simulation: Simulation, count: int, h: float, tell: Progress) -> Ite
         return lambda part: tell(PARTS[k] + part * (PARTS[k + 1] - PARTS[k]))
 
     start = simulation.state
-    yield from laws.start(simulation)
+    yield from laws.check_start(simulation)
     try:
         motions = [moved(simulation, start, count, h, within(k), 2**k) for k in range(3)]
     except SimulationError as problem:
-        yield judged("convergence", inf, MOTION_TRUSTED, str(problem))
+        yield limited("convergence", inf, MOTION_TRUSTED, str(problem))
         return
     watched = motions[0]
-    yield motion.convergence(simulation, motions)
-    yield motion.energy(simulation, watched)
-    yield from motion.gaps(simulation, watched)
-    yield motion.reversal(simulation, watched, within(3))
-    yield laws.newton(simulation, watched)
-    yield laws.linear(simulation, watched)
+    yield motion.check_convergence(simulation, motions)
+    yield motion.check_energy(simulation, watched)
+    yield from motion.check_loops(simulation, watched)
+    yield motion.check_reversal(simulation, watched, within(3))
+    yield laws.check_newton(simulation, watched)
+    yield laws.check_linear(simulation, watched)
     tell(PARTS[-1])
     simulation.put(start)
-    yield scale_invariance(simulation, h)
+    yield check_scales(simulation, h)
     tell(1.0)

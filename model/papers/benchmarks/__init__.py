@@ -37,13 +37,13 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Benchmark:
     """A benchmark: the mechanism, what is compared, with what, and how well it has to agree."""
 
     name: str
     make: Callable[[], Mechanism]
     joint: str
-    reference: Callable[[float], references.Motion]
+    reference: Callable[[float], references.TimeCourse]
     end: float
     limit: Limit
     steppers: tuple[str, ...] = ("runge_kutta",)
@@ -53,13 +53,13 @@ class Problem:
 OURS, MEMORY = "ours: none is published", "as remembered; the page is not to be had"
 
 
-def chain(loops: int) -> Problem:
+def four_bar_benchmark(loops: int) -> Benchmark:
     """The row of four-bars of some length."""
-    return Problem(
+    return Benchmark(
         f"A02 four-bars, N = {loops}",
         lambda: problems.four_bars(loops),
         "foot0",
-        lambda end: references.four_bars(loops),
+        lambda end: references.four_bars_motion(loops),
         10.0,
         Limit("energy", 0.1, MEMORY),
         wanted=(1e-9, 1e-7),
@@ -67,56 +67,56 @@ def chain(loops: int) -> Problem:
 
 
 PROBLEMS = (
-    Problem(
+    Benchmark(
         "A01 pendulum",
         problems.pendulum,
         "hinge",
-        lambda end: references.pendulum,
+        lambda end: references.pendulum_motion,
         10.0,
         Limit("energy", 5e-5, "published"),
     ),
-    *(chain(n) for n in (1, 2, 5, 10, 20, 40)),
-    Problem(
+    *(four_bar_benchmark(n) for n in (1, 2, 5, 10, 20, 40)),
+    Benchmark(
         "A03 Andrews' squeezer",
         problems.squeezer,
         "O",
-        references.squeezer,
+        references.squeezer_motion,
         0.05,
         Limit("motion", 1e-4, OURS),
         ("runge_kutta", "implicit"),
     ),
-    Problem(
+    Benchmark(
         "A04 Bricard",
         problems.bricard,
         "hinge0",
-        references.bricard,
+        references.bricard_motion,
         10.0,
         Limit("energy", 1e-3, MEMORY),
         wanted=(1e-9, 1e-9),
     ),
-    Problem(
+    Benchmark(
         "Bennett",
         problems.bennett,
         "hinge0",
-        references.bennett,
+        references.bennett_motion,
         10.0,
         Limit("energy", 1e-3, "as Bricard's"),
         wanted=(1e-9, 1e-9),
     ),
-    Problem(
+    Benchmark(
         "A05 flyball governor",
         problems.governor,
         "slide",
-        references.governor,
+        references.governor_motion,
         10.0,
         Limit("motion", 1e-4, OURS),
         ("runge_kutta", "implicit"),
     ),
-    Problem(
+    Benchmark(
         "spatial slider-crank",
         problems.slider_crank,
         "slide",
-        references.slider_crank,
+        references.slider_crank_motion,
         5.0,
         Limit("motion", 1e-4, OURS),
     ),
@@ -124,7 +124,7 @@ PROBLEMS = (
 
 
 @dataclass(frozen=True)
-class Run:
+class BenchmarkRun:
     """Errors and CPU seconds of a motion in steps of h."""
 
     h: float
@@ -136,12 +136,12 @@ class Run:
 class Bench:
     """A problem with one of its steppers, ready to run with any step."""
 
-    def __init__(self, problem: Problem, stepper: str, reference: references.Motion):
+    def __init__(self, problem: Benchmark, stepper: str, reference: references.TimeCourse):
         self.problem, self.stepper, self.reference = problem, stepper, reference
         self.simulation = Simulation(problem.make(), stepper=stepper)
         self.simulation.step(1e-9)  # builds the code
 
-    def run(self, h: float) -> Run:
+    def run(self, h: float) -> BenchmarkRun:
         """The whole motion; infinite errors where it runs away."""
         s, steps = self.simulation, round(self.problem.end / h)
         every = max(1, steps // LOOKS)
@@ -158,11 +158,11 @@ class Bench:
                 found.append(s.output_vector()[row])
                 worst = max(worst, abs(s.energy() - before - s.work))
         except SimulationError:
-            return Run(h, np.inf, np.inf, np.inf)
+            return BenchmarkRun(h, np.inf, np.inf, np.inf)
         apart = np.abs(np.array(found) - self.reference(np.array(moments))).max()
-        return Run(h, float(apart), float(worst), seconds)
+        return BenchmarkRun(h, float(apart), float(worst), seconds)
 
-    def fastest(self) -> Run | None:
+    def fastest(self) -> BenchmarkRun | None:
         """The longest step that meets the problem's limit."""
         limit = self.problem.limit
         for h in STEPS:
@@ -173,7 +173,7 @@ class Bench:
         return None
 
 
-def row_of(problem: Problem, stepper: str, reference: references.Motion) -> dict[str, Any]:
+def row_of(problem: Benchmark, stepper: str, reference: references.TimeCourse) -> dict[str, Any]:
     """A line of the table."""
     bench = Bench(problem, stepper, reference)
     at, met = bench.run(MILLISECOND), bench.fastest()
@@ -197,7 +197,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
         for stepper in problem.steppers:
             row = row_of(problem, stepper, reference)
             rows.append(row)
-            verdicts += judged(problem, row)
+            verdicts += verdicts_on(problem, row)
         progress((k + 1) / (len(PROBLEMS) + 1))
     verdicts += spring()
     progress(1.0)
@@ -215,7 +215,7 @@ def _short(x: Any) -> Any:
     return f"{x:.2g}" if isinstance(x, float) else x
 
 
-def judged(problem: Problem, row: dict[str, Any]) -> list[Verdict]:
+def verdicts_on(problem: Benchmark, row: dict[str, Any]) -> list[Verdict]:
     """Whether the limit is met, and at 1 ms what we want of ourselves."""
     name, limit = f"{problem.name}, {row['stepper']}", problem.limit
     met = bool(np.isfinite(row["CPU s"]))
@@ -239,7 +239,7 @@ def judged(problem: Problem, row: dict[str, Any]) -> list[Verdict]:
 
 def spring() -> list[Verdict]:
     """The four-bar with a diagonal spring: equilibrium and eigenvalues."""
-    angle, expected = references.spring_four_bar()
+    angle, expected = references.spring_equilibrium()
     simulation = Simulation(problems.spring_four_bar(), compile=False)
     found = settle(simulation)
     turned = problems.SPRING_ANGLE + found.coordinates["left"][0]

@@ -25,20 +25,20 @@ H = 1e-30  # a complex step: its square vanishes beside 1
 DEGREE = 200  # of polynomials over a turn: coefficients have come down to round-off by then
 EDGE = 0.6  # rad
 PRECISE: dict[str, Any] = {"rtol": 1e-13, "atol": 1e-13}
-Motion = Callable[[np.ndarray], np.ndarray]  # times -> what is compared
+TimeCourse = Callable[[np.ndarray], np.ndarray]  # times -> what is compared
 
 
 # -- closed solutions -----------------------------------------------------------------------------
 
 
-def pendulum(t: np.ndarray) -> np.ndarray:
+def pendulum_motion(t: np.ndarray) -> np.ndarray:
     """The angle turned since the start: sin(θ/2) = k sn(K − ω t), θ from below, 90° at first."""
     m = sin(pi / 4) ** 2
     sn = ellipj(ellipkm1(1 - m) + sqrt(G) * t, m)[0]
     return pi / 2 - 2 * np.arcsin(sqrt(m) * sn)
 
 
-def four_bars(loops: int) -> Motion:
+def four_bars_motion(loops: int) -> TimeCourse:
     """The angle of the uprights: φ̈ = a sin φ from φ = 0, φ̇ = −1, which turns over and over."""
     a = 3 * (3 * loops + 1) * G / (2 * (4 * loops + 1))
     fastest = sqrt(1 + 4 * a)
@@ -93,7 +93,7 @@ def moments(mass: float, inertia: Any) -> Any:
     return np.sqrt(3 * (np.sum(inertia) / 2 - np.asarray(inertia)) / mass)
 
 
-def solid(mass: float, com: Any, axes: Any, inertia: Any) -> Any:
+def six_points(mass: float, com: Any, axes: Any, inertia: Any) -> Any:
     """Six points that move as the body does; each has a sixth of its mass."""
     arms = [d * np.asarray(axis) for d, axis in zip(moments(mass, inertia), axes, strict=True)]
     return [com + sign * arm for arm in arms for sign in (1, -1)]
@@ -102,7 +102,7 @@ def solid(mass: float, com: Any, axes: Any, inertia: Any) -> Any:
 def bars(hinges: tuple[Any, Any], mass: float, inertia: Any) -> Any:
     """Points of bars from hinge to hinge: of equal mass, alike, the inertia along them first."""
     at, axes = hinges
-    found = [solid(mass, *p.between(at[k], at[k + 1], axes[k]), inertia) for k in range(len(at) - 1)]
+    found = [six_points(mass, *p.between(at[k], at[k + 1], axes[k]), inertia) for k in range(len(at) - 1)]
     return np.array([point for six in found for point in six])
 
 
@@ -119,7 +119,7 @@ def bricard_hinges(angle: Any) -> tuple[Any, Any]:
     return np.array(points), np.array(axes)
 
 
-def bricard(end: float) -> Motion:
+def bricard_motion(end: float) -> TimeCourse:
     """The angle of the first hinge."""
     masses = np.full(30, 1 / 6)
     inertia = (1 / 600, 101 / 1200, 101 / 1200)
@@ -128,7 +128,7 @@ def bricard(end: float) -> Motion:
     return lambda t: motion(t)[0]
 
 
-def bennett(end: float) -> Motion:
+def bennett_motion(end: float) -> TimeCourse:
     """The angle of the first hinge, counted from the start."""
     system = OneAngle(
         np.full(18, 1 / 6),
@@ -147,12 +147,12 @@ def crank_points(angle: Any) -> Any:
     turn = p.about(0, angle)
     b = a + turn @ (b - a)
     c = np.array([np.sqrt(0.3**2 - b[1] ** 2 - b[2] ** 2), 0, 0])
-    crank = solid(p.CRANK[0], (a + b) / 2, turn.T, p.CRANK[1])
-    rod = solid(p.CONNECTING_ROD[0], *p.between(b, c, np.cross(p.X, c - b)), p.CONNECTING_ROD[1])
+    crank = six_points(p.CRANK[0], (a + b) / 2, turn.T, p.CRANK[1])
+    rod = six_points(p.CONNECTING_ROD[0], *p.between(b, c, np.cross(p.X, c - b)), p.CONNECTING_ROD[1])
     return np.array([*crank, *rod, c])
 
 
-def slider_crank(end: float) -> Motion:
+def slider_crank_motion(end: float) -> TimeCourse:
     """How far the slider has gone."""
     masses = np.array([p.CRANK[0] / 6] * 6 + [p.CONNECTING_ROD[0] / 6] * 6 + [p.CRANK_SLIDER[0]])
     system = OneAngle(masses, crank_points, p.DOWN_Z, (0.0, 2 * pi), turns=True)
@@ -210,7 +210,7 @@ def squeezer_potential(beta: Any) -> Any:
     return 0.5 * p.SQUEEZER_SPRING * stretch**2 - p.SQUEEZER_TORQUE * beta
 
 
-def squeezer(end: float) -> Motion:
+def squeezer_motion(end: float) -> TimeCourse:
     """The angle of the crank, counted from the start."""
     beta = p.SQUEEZER_START["beta"]
     masses = np.repeat(np.array(p.SQUEEZER_MASS) / 2, 2)
@@ -224,7 +224,7 @@ def squeezer(end: float) -> Motion:
 # -- others ---------------------------------------------------------------------------------------
 
 
-def governor(end: float) -> Motion:
+def governor_motion(end: float) -> TimeCourse:
     """How far the slider has gone. Both arms move alike, and the angular momentum stays."""
     m, ball, box = p.ROD_MASS, p.BALL_MASS, p.THICK**2 / 12
     shaft = 0.3 * 2 * box + p.SLIDER_MASS * 0.1**2 / 6
@@ -258,7 +258,7 @@ def governor(end: float) -> Motion:
     return lambda t: found.sol(t)[0] - 0.5
 
 
-def spring_four_bar() -> tuple[float, np.ndarray]:
+def spring_equilibrium() -> tuple[float, np.ndarray]:
     """The equilibrium's angle and the two eigenvalues: length of the diagonal 2 cos(φ/2)."""
     k, c, relaxed = p.SPRING
 
