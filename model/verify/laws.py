@@ -14,7 +14,6 @@ from ..thresholds import (
     DIFFERENCE,
     FORCES_TRUSTED,
     LINEAR_TRUSTED,
-    NEAR_SINGULAR,
     OPEN,
     SLIP,
 )
@@ -114,8 +113,6 @@ def check_linear(simulation: Simulation, motion: WatchedMotion) -> Check:
     name = "linear model"
     distance = motion.read(simulation, "singularity.distance")
     simulation.put(motion.states[int(np.argmax(distance)) if np.isfinite(distance).all() else -1])
-    if distance.max() < NEAR_SINGULAR:
-        return not_asked(name, "the mechanism is near a singular pose all the time")
     try:
         model, form = simulation.linearize(states="partition"), LocalForm(simulation, simulation.q)
     except (SimulationError, ChartLost) as problem:
