@@ -1,7 +1,5 @@
 """The benchmark library's problems: references against what is published, the engine against references."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cutjoint.model.papers.benchmarks import PROBLEMS, Bench, problems, references, spring

@@ -1,7 +1,5 @@
 """FMUs with the implicit step: the same motion as in Python, native and through pythonfmu."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import mechanisms

@@ -5,8 +5,6 @@ the closing hinges between beads as the drawing program writes them: each bead t
 to the bead of the other.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation

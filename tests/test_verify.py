@@ -1,7 +1,5 @@
 """The trust report: every shipped mechanism passes, and every check can fail."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from math import pi

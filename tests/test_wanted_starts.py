@@ -1,7 +1,5 @@
 """Starts and speeds that a description asks for are met exactly, on any joint, or refused by name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

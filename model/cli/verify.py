@@ -3,8 +3,8 @@
 import argparse
 
 from ..show.table import table
-from .common import positive, progress_bar, read_gravity, read_pairs, to_json
-from .options import Options
+from .common import Options, positive, progress_bar, read_gravity, read_pairs, to_json
+from .main import NOT_SIMULATED
 
 HELP = "Put a mechanism through what an expert would check, with numbers, and say whether to trust it."
 EXAMPLE = """
@@ -12,7 +12,6 @@ cutjoint verify stewart
 cutjoint verify crank.yaml --time 5 --step 2e-3 --torque motor=1.5
 cutjoint verify fourbar --json
 """
-NOT_TRUSTED = 4  # the exit code of a simulation that failed
 
 
 def add_arguments(option: Options) -> None:
@@ -58,4 +57,4 @@ def run(args: argparse.Namespace) -> int:
         verdict = f"NOT to be trusted: {', '.join(failed)}" if failed else "to be trusted"
         print(f"{report.mechanism}: {report.time:g} s in steps of {report.step:g} s ({report.stepper})")
         print(f"{table(rows)}\n{report.mechanism} is {verdict}")
-    return 0 if report.passed else NOT_TRUSTED
+    return 0 if report.passed else NOT_SIMULATED
