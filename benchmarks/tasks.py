@@ -17,7 +17,7 @@ from ..model import Simulation
 from ..model.compile.kernel import Kernel, find_compiler, kernel
 from ..model.equations import terms as equations
 from ..model.linear import exact as linear_equations
-from ..model.linear.linearize import chart, fewest_operations, linear_kernel, underlying_slopes
+from ..model.linear.linearize import Independent, chart, fewest_operations, linear_kernel, underlying_slopes
 from ..model.manifold import step
 from .measure import Effort, Rows, Timing, rows, side_by_side
 from .subjects import Subject, chain
@@ -40,7 +40,7 @@ def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
     """
     ours, p = subject.simulation, subject.simulation.p
     slow = kernel(equations.dynamics(ours.equations), False)
-    R = ca.sparsify(ca.SX(ca.DM(motor_chart(ours))))
+    R = ca.sparsify(ca.SX(ca.DM(motor_chart(ours).R)))
     basis = linear_equations.tangent_basis(ours.equations, R)
     result: Rows = []
     later: dict[str, np.ndarray] = {}
@@ -94,9 +94,9 @@ def dynamics(subject: Subject, models: dict[str, Any], effort: Effort, show: Sho
 def linearization(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
     """A and B in the motors' coordinates; our dynamics beside it, for the ratio of the two."""
     ours = subject.simulation
-    R = motor_chart(ours)
-    slow = kernel(traced_linear(ours, R), False)
-    contenders = _ours(slow, linear_kernel(ours.engine, R), subject, ours.p)
+    states = motor_chart(ours)
+    slow = kernel(traced_linear(ours, states.R), False)
+    contenders = _ours(slow, linear_kernel(ours.engine, states), subject, ours.p)
     contenders["cutjoint, dynamics alone"] = _ready(ours.kernel("dynamics"), subject, ours.p)
     for name, model in models.items():
         for label, way in (("", "linearization"), (", centered", "centered_linearization")):
@@ -122,7 +122,7 @@ def one_step(subject: Subject, models: dict[str, Any], effort: Effort, show: Sho
 def tracing(subject: Subject) -> Rows:
     """Seconds to write the equations down and to compile them, with an empty cache."""
     ours = subject.simulation
-    R = motor_chart(ours)
+    R = motor_chart(ours).R
     sources: dict[str, Callable[[], ca.Function]] = {
         "dynamics": lambda: equations.dynamics(equations.equations(ours.mechanism)),
         "linearization": lambda: traced_linear(ours, R),
@@ -170,8 +170,8 @@ def scaling(effort: Effort, show: Show, counts: tuple[int, ...] = CHAINS) -> Row
     ]
 
 
-def motor_chart(simulation: Simulation) -> np.ndarray:
-    """R that takes the motors' speeds as the independent ones."""
+def motor_chart(simulation: Simulation) -> Independent:
+    """The chart that takes the motors' speeds as the independent ones."""
     return chart(simulation.engine, simulation.state, [motor.joint for motor in simulation.mechanism.motors])
 
 

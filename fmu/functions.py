@@ -20,9 +20,9 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         "assembly": engine.traced("assembly"),
         "start_speeds": _start_speeds(plan),
         "lifted": engine.traced("lift"),
-        "partition": charts.partition(eq, plan.rank),
-        "margin": charts.margin(eq, plan.rank),
-        "passed": charts.passed(eq, plan.rank),
+        "partition": charts.partition(eq, plan.ranks),
+        "margin": charts.margin(eq, plan.ranks),
+        "passed": charts.passed(eq, plan.ranks.speeds),
     }
     forward = {
         "tangent": engine.traced("tangent", lambda eq: tangent.tangent(eq, shown)),

@@ -84,7 +84,9 @@ def _state_names(fmu: Any, is3: bool, description: Any) -> list[str]:
     started = [v for v in description.modelVariables if v.name.startswith("start.") and ".speed" in v.name]
     speeds = [text.removeprefix("start.").partition(".speed") for text in _elements(started)]
     chosen = [speeds[k - 1] for k in numbers]
-    return [f"joint.{a}.{what}{b}" for what in ("position", "velocity") for a, _, b in chosen]
+    count = len(_elements([v for v in description.modelVariables if v.name.startswith("state.speed")]))
+    whats = ("position", chosen), ("velocity", chosen[:count])
+    return [f"joint.{a}.{what}{b}" for what, those in whats for a, _, b in those]
 
 
 def begin(fmu: Any, is3: bool, values: Mapping[int, float]) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from ..model.describe import parameters
 from ..model.describe.mechanism import Mechanism
 from ..model.errors import CutjointError, UnknownName
+from ..model.manifold.charts import Ranks
 from ..model.simulation import STEPPERS, Simulation
 from ..model.variables import Table, Variable
 
@@ -58,7 +59,7 @@ class Plan:
     mechanism: Mechanism
     simulation: Simulation
     step: float
-    rank: int
+    ranks: Ranks
     variables: list[FmuVariable] = field(default_factory=list)
     first: dict[str, int] = field(default_factory=dict)  # kind of slot -> its first slot
     linear_rows: list[int] = field(default_factory=list)  # rows of C and D, as indices into `rows`
@@ -71,7 +72,13 @@ class Plan:
 
     @property
     def freedoms(self) -> int:
-        return self.simulation.tree.nv - self.rank
+        """Independent speeds."""
+        return self.simulation.tree.nv - self.ranks.speeds
+
+    @property
+    def coordinates(self) -> int:
+        """Independent coordinates: as many, or more where there are velocity constraints."""
+        return self.simulation.tree.nv - self.ranks.poses
 
     def of(self, *kinds: str) -> list[FmuVariable]:
         return [v for v in self.variables if v.kind in kinds]
@@ -97,7 +104,7 @@ class Plan:
             words += ["speed"] if on_v.any() else []
             words += [v.name for v, x in zip(inputs, on_u, strict=True) if x and v.kind == "input"]
             result.append(tuple(words))
-        return result + [("position",) if self.rank else ()] * 2
+        return result + [("position",) if self.ranks.speeds else ()] * 2
 
     def depends(self, variable: FmuVariable) -> tuple[str, ...]:
         """What an output, derivative or margin depends on."""
@@ -123,7 +130,7 @@ def plan(
     if marked:
         mechanism = replace(mechanism, parameters=dict(_marked(mechanism, name) for name in marked))
     simulation = Simulation(mechanism, compile=False, stepper=stepper)
-    result = Plan(mechanism, simulation, step, simulation.engine.generic_rank(simulation.q, simulation.p)[0])
+    result = Plan(mechanism, simulation, step, simulation.engine.ranks(simulation.q, simulation.p))
     result.choices = {"step": step, "stepper": stepper, "linear": linear}
     result.choices |= {"inputs": list(inputs), "outputs": list(outputs)}
     result.begin("time")
@@ -135,9 +142,9 @@ def plan(
     _states(result)
     _linear(result, linear)
     result.begin("coordinate")
-    if result.freedoms:
+    if result.coordinates:
         about = "number of the speed, in the order of the start speeds, that this state stands for"
-        _new(result, "state.coordinate", "coordinate", (result.freedoms,), about)
+        _new(result, "state.coordinate", "coordinate", (result.coordinates,), about)
     return result
 
 
@@ -226,7 +233,7 @@ def wanted_speeds(plan: Plan) -> np.ndarray:
 def _outputs(plan: Plan, names: Sequence[str]) -> None:
     """The outputs that were asked for: those that are traced, then those that need singular values."""
     chosen = _chosen(plan.simulation.variables().outputs, names, "--output")
-    if not (names or plan.rank):  # without loops the distance from a singularity is infinite and says nothing
+    if not (names or plan.ranks.speeds):  # without loops the distance from a singularity is infinite
         chosen = tuple(v for v in chosen if v.differentiable or v.own)
     for kind in ("output", "sigma"):
         plan.begin(kind)
@@ -239,7 +246,7 @@ def _outputs(plan: Plan, names: Sequence[str]) -> None:
 
 
 def _states(plan: Plan) -> None:
-    n = plan.freedoms
+    n, speeds = plan.coordinates, plan.freedoms
     state, everything = ("position", "speed"), ("position", "speed", *(v.name for v in plan.of("input")))
     plan.begin("state")
     if n:
@@ -247,22 +254,24 @@ def _states(plan: Plan) -> None:
             "independent coordinate: a joint's own, or its displacement from the chart's reference for a ball"
         )
         _new(plan, "state.position", "state", (n,), about)
-        _new(plan, "state.speed", "state", (n,), "speed of the independent coordinate")
+    if speeds:
+        _new(plan, "state.speed", "state", (speeds,), "speed of the independent coordinate of that number")
     plan.begin("derivative")
     if n:
         about = "rate of the independent coordinate"
         _new(plan, "der(state.position)", "derivative", (n,), about, depends=state)
+    if speeds:
         about = "acceleration of the independent coordinate"
-        _new(plan, "der(state.speed)", "derivative", (n,), about, depends=everything)
+        _new(plan, "der(state.speed)", "derivative", (speeds,), about, depends=everything)
     plan.begin("margin")
-    if n and (plan.rank or any(not move.plain for move, _ in plan.simulation.tree.moves)):
+    if n and (plan.ranks.speeds or any(not move.plain for move, _ in plan.simulation.tree.moves)):
         about = "how far the choice of states is from being changed; an event at zero"
         _new(plan, "state.margin", "margin", about=about, depends=("position",))
 
 
 def _linear(plan: Plan, shown: bool) -> None:
     plan.begin("linear")
-    nx, nu, rows = 2 * plan.freedoms, len(plan.mechanism.inputs()), len(plan.linear_rows)
+    nx, nu, rows = plan.coordinates + plan.freedoms, len(plan.mechanism.inputs()), len(plan.linear_rows)
     for name, shape in (("A", (nx, nx)), ("B", (nx, nu)), ("C", (rows, nx)), ("D", (rows, nu))):
         if shown and shape[0] * shape[1]:
             about = f"matrix {name} of the linear model at the present state"

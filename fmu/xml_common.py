@@ -119,7 +119,7 @@ def described(
 def known_names(plan: Plan, variable: FmuVariable) -> list[str]:
     """Names of the variables that an output, derivative or margin depends on."""
     names = {"position": "state.position", "speed": "state.speed"}
-    return [names.get(word, word) for word in plan.depends(variable)]
+    return [names.get(word, word) for word in plan.depends(variable) if word != "speed" or plan.freedoms]
 
 
 def xml_text(root: ET.Element) -> str:

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .describe.mechanism import Body, Frame, Joint, Load, Mechanism, Motor, Strut
+    from .describe.mechanism import Body, Frame, Joint, Load, Mechanism, Motor, PointMass, Strut
     from .describe.reader import list_examples
     from .describe.writer import save
     from .engine import Engine
@@ -25,6 +25,7 @@ __all__ = [
     "Load",
     "Mechanism",
     "Motor",
+    "PointMass",
     "Simulation",
     "SimulationError",
     "State",
@@ -38,7 +39,7 @@ __all__ = [
 # Where each name lives. It is imported when first asked for: CasADi takes half a second,
 # and `cutjoint --help` should not wait for it.
 _HOMES = {
-    "describe.mechanism": ("Body", "Frame", "Joint", "Load", "Mechanism", "Motor", "Strut"),
+    "describe.mechanism": ("Body", "Frame", "Joint", "Load", "Mechanism", "Motor", "PointMass", "Strut"),
     "errors": ("AssemblyError", "CutjointError", "DescriptionError", "SimulationError"),
     "describe.reader": ("list_examples",),
     "loading": ("load",),

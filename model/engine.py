@@ -6,7 +6,7 @@ several simulations may share one. A copy, also in another process, carries the 
 the options, and finds compiled code in the cache.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -124,8 +124,13 @@ class Engine:
 
     def closure(self, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Loop residual g and Jacobian G."""
-        g, G = self.kernel("closure")(q, p)
+        g, G, _ = self.kernel("closure")(q, p)
         return g, G
+
+    def slip(self, q: np.ndarray, v: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, float]:
+        """G v + b, which is zero for speeds that fit, and how large its parts are."""
+        _, G, b = self.kernel("closure")(q, p)
+        return G @ v + b, float(np.linalg.norm(G) * np.linalg.norm(v) + np.linalg.norm(b))
 
     def unitless_jacobian(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """G with lengths measured by the size of the mechanism: what rank is judged by."""
@@ -141,16 +146,23 @@ class Engine:
         new, g, steps, closed = self.kernel("assembly")(q, mask, p)
         return Assembled(new, g, int(steps[0]), bool(closed[0]))
 
-    def partition(self, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, bool]:
-        """1 for every dependent speed, 0 for every independent one; whether the pose is regular."""
-        rank = self.generic_rank(q, p)[0]
-        free, regular = self.kernel(f"partition{rank}", lambda eq: charts.partition(eq, rank))(q, p)
-        return free, bool(regular[0])
+    def partition(self, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        """1 for every dependent coordinate, for every dependent speed; whether the pose is regular."""
+        ranks = self.ranks(q, p)
+        free, free_v, regular = self.kernel(f"partition{ranks}", lambda eq: charts.partition(eq, ranks))(q, p)
+        return free, free_v, bool(regular[0])
 
-    def margin(self, q: np.ndarray, d: np.ndarray, free: np.ndarray, p: np.ndarray) -> float:
+    def margin(self, q: np.ndarray, d: np.ndarray, free: Sequence[np.ndarray], p: np.ndarray) -> float:
         """How far a chart is from being left; negative beyond, NaN at a singular pose."""
-        rank = self.generic_rank(q, p)[0]
-        return float(self.kernel(f"margin{rank}", lambda eq: charts.margin(eq, rank))(q, d, free, p)[0])
+        ranks = self.ranks(q, p)
+        return float(self.kernel(f"margin{ranks}", lambda eq: charts.margin(eq, ranks))(q, d, *free, p)[0])
+
+    def ranks(self, q: np.ndarray, p: np.ndarray) -> charts.Ranks:
+        """Of the rows that hold poses, and of all, at regular poses."""
+        speeds, pose = self.generic_rank(q, p)
+        held = np.array(self.tree.holds_poses, bool)
+        poses = speeds if held.all() else rank.rank(self.unitless_jacobian(pose, p)[held])
+        return charts.Ranks(poses, speeds)
 
     def generic_rank(self, q: np.ndarray, p: np.ndarray) -> tuple[int, np.ndarray]:
         """Rank of G at regular poses with these parameters, and such a pose, found around a closed q."""

@@ -52,6 +52,7 @@ REGULAR_SOFTNESS = 1e-15  # near round-off, where poses are regular and one swee
 LEAST_SOFTNESS = 1e-30  # added to it, so that rows which all vanish at a pose divide by something
 
 # -- speeds --------------------------------------------------------------------------------------
+NOTHING = 1e-9  # of a row's length: free directions that see less of it see its round-off
 SLIP = 1e-8  # of the speeds: what G v may leave when wanted speeds contradict no loop
 
 # -- forces and rest -----------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from .describe.fields import Quantity, fields_of
 from .describe.flaws import Flaw, nearest
 from .describe.mechanism import Mechanism, Motor, Strut
 from .describe.parameters import split
+from .equations.spatial import lumped
 from .equations.topology import Tree
 from .errors import UnknownName
 from .joints.types import TYPES
@@ -208,7 +209,7 @@ def _outputs(mechanism: Mechanism, tree: Tree, inputs: Mapping[str, Variable]) -
     """Everything that can be read: what the traced code computes, then what needs singular values."""
     result: dict[str, Variable] = {}
     at = 0
-    weight = 9.81 * sum(b.mass for b in mechanism.bodies)
+    weight = 9.81 * sum(b.mass for b in lumped(mechanism).bodies)
 
     def add(name: str, units: tuple[str, ...], about: str, low: float = -inf, traced: bool = True) -> None:
         nonlocal at

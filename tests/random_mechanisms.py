@@ -14,6 +14,7 @@ from cutjoint.model.joints.types import TYPES
 from scipy.spatial.transform import Rotation
 
 MOVING = [name for name, kind in TYPES.items() if kind.moves]
+ROLLING = [name for name, kind in TYPES.items() if not all(kind.holds_poses)]
 CUTTABLE = [name for name, kind in TYPES.items() if kind.moves is not None and kind.rows]
 
 
@@ -148,7 +149,9 @@ class Maker:
         joint = Joint(name, kind, parent, child, self.frame(), self.frame(), start=self.coordinates(kind))
         joint = replace(joint, pitch=float(self.random.uniform(0.05, 0.3)) if kind == "helical" else 0.0)
         if kind in ("spherical", "free"):
-            return replace(joint, damping=some(0.5)[:1] * nv)
+            values = np.arange(1.0, nv + 1) if some(0.5) else np.zeros(0)
+            each = {"damping": 0.1 * values, "stiffness": values, "rest": 0.2 * values[::-1]}
+            return replace(joint, **{key: tuple(x.tolist()) for key, x in each.items()})
         if same and nv:
             stiffness, rest = some(5.0), some(0.5)
             return replace(
@@ -216,3 +219,41 @@ def random_loop(seed: int, bodies: int = 5, forces: bool = True) -> Mechanism:
         place = free_coordinates(end)
         joints.append(replace(cut, on_child=Frame(place[:3], place[3:]), start=(), cut=True))
     return replace(tree, name=f"loop{seed}", joints=tuple(joints))
+
+
+def lowest_point(kind: str, T: np.ndarray, normal: np.ndarray, radius: float) -> np.ndarray:
+    """Where a wheel about z of a frame, a ball around it, or a blade at it touches a plane."""
+    across = normal - normal @ T[:3, 2] * T[:3, 2]
+    down = {"rolling": across / np.linalg.norm(across), "rolling-ball": normal, "knife-edge": 0 * normal}
+    return T[:3, 3] - radius * down[kind]
+
+
+def random_rolling(seed: int, bodies: int = 3, forces: bool = True) -> Mechanism:
+    """A floating tree with one or two velocity constraints, to ground and within, that fit at the start."""
+    make = Maker(20_000 + seed)
+    tree = random_tree(
+        seed, bodies, forces, types=["free", "revolute", "spherical", "universal", "prismatic"]
+    )
+    first = replace(tree.joints[0], type="free", parent=GROUND, child="b1", start=make.coordinates("free"))
+    plain = replace(
+        first, stiffness=(), rest=(), damping=(), friction=(), armature=(), limits=(-np.inf, np.inf)
+    )
+    motors = tuple(m for m in tree.motors if m.joint != first.name)
+    tree = replace(tree, joints=(plain, *tree.joints[1:]), motors=motors)
+    poses = body_matrices(tree, {j.name: j.start for j in tree.joints})
+    joints = list(tree.joints)
+    for k in range(1 + seed % 2):
+        kind = ROLLING[(seed + k) % len(ROLLING)]
+        a, b = GROUND, "b1"
+        if k:
+            a, b = (str(x) for x in make.random.choice([b.name for b in tree.bodies], 2, replace=False))
+        cut = Joint(f"touch{k + 1}", kind, a, b, on_child=make.frame())
+        if kind != "knife-edge":
+            belt = tuple(make.random.uniform(-1, 1, 2).tolist()) if forces else (0.0, 0.0)
+            cut = replace(cut, radius=float(make.random.uniform(0.2, 0.6)), belt=belt)
+        plane = transform(quaternion_matrix(make.unit_quaternion()), np.zeros(3))
+        touch = lowest_point(kind, poses[b] @ frame_matrix(cut.on_child), plane[:3, 2], cut.radius)
+        plane[:3, 3] = touch + plane[:3, :2] @ make.random.uniform(-1, 1, 2)
+        place = free_coordinates(np.linalg.inv(poses[a]) @ plane)
+        joints.append(replace(cut, on_parent=Frame(place[:3], place[3:])))
+    return replace(tree, name=f"rolling{seed}", joints=tuple(joints))

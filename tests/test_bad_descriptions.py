@@ -303,8 +303,12 @@ CASES: list[tuple[tuple[str, str], str]] = [
         "bad.yaml, line 9: joint 'pin': a revolute joint has no length; use type distance",
     ),
     (
-        socket(stiffness="1"),
-        "bad.yaml, line 10: joint 'socket': a spherical joint takes no stiffness; use springs between points",
+        pin(radius="0.1"),
+        "bad.yaml, line 9: joint 'pin': a revolute joint has no radius; use type rolling",
+    ),
+    (
+        socket(stiffness="[1, 2]"),
+        "bad.yaml, line 10: joint 'socket': stiffness must be a list of 3 numbers, not a list of 2",
     ),
     (
         pin(damping="[1, 2]"),
@@ -385,7 +389,7 @@ CASES: list[tuple[tuple[str, str], str]] = [
     (
         ("weight: body.ball.mass", "weight: heavy"),
         "bad.yaml, line 22: parameter 'weight': the path 'heavy' leads to no number; "
-        "paths start with body, joint, strut, load or are gravity",
+        "paths start with body, joint, strut, load, point_mass or are gravity",
     ),
     (
         ("weight: body.ball.mass", "a: body.ball.com\n  b: body.ball.com[2]"),
@@ -447,7 +451,7 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
         return str(caught.value)
 
     assert message("stewrt") == "there is no example or file 'stewrt'; did you mean 'stewart'?"
-    assert message("zzz").startswith("there is no example or file 'zzz'; the examples are arm, delta, ")
+    assert message("zzz").startswith("there is no example or file 'zzz'; the examples are arm, bicycle, ")
     assert message(tmp_path).endswith("is a folder; give the path of a description file in it")
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x00name")

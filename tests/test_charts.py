@@ -12,6 +12,7 @@ from cutjoint.model.linear.linearize import linear_kernel
 from cutjoint.model.papers.methods import MethodSimulation, thesis_charts, traced
 from cutjoint.model.papers.methods.chart_form import ChartForm, ChartSolver
 from cutjoint.model.papers.methods.method import Method
+from cutjoint.model.run.independent import Independent
 from cutjoint.model.run.local_form import ChartLost
 from random_mechanisms import random_loop
 
@@ -76,7 +77,7 @@ def test_jacobian_against_differences() -> None:
     for kind in ("partition", "tangent_qr", "tangent_svd", "chosen"):
         form = ChartForm(Method(s, chart=kind), s.q.copy())
         y = form.to_local(s.q, s.v)
-        exact = linear_kernel(s.engine, form.R)(s.q, s.v, s.u, s.p)[0]
+        exact = linear_kernel(s.engine, Independent(form.R, len(form.R)))(s.q, s.v, s.u, s.p)[0]
         for k, e in enumerate(1e-6 * np.eye(len(y))):
             column = (form.rates(y + e)[0] - form.rates(y - e)[0]) / 2e-6
             assert np.abs(exact[:, k] - column).max() < 1e-7 * np.abs(exact).max()

@@ -239,7 +239,7 @@ def test_relative_jacobian_is_the_engines(seed):
     eq = equations(closed)
     q = np.concatenate([closed.joint(n).start for n in eq.tree.q])
     q = q[np.argsort(np.concatenate([np.arange(w.start, w.stop) for w in eq.tree.q.values()]))]
-    g, G = (np.array(part) for part in closure(eq)(q, ca.DM(0, 1)))
+    g, G, _ = (np.array(part) for part in closure(eq)(q, ca.DM(0, 1)))
     N = values(
         ca.Function("N", [eq.q], [ca.densify(ca.jacobian(position_rates(eq.model, eq.q, eq.v), eq.v))]), q
     )

@@ -27,7 +27,7 @@ from cutjoint.model.robots.write_urdf import urdf
 from cutjoint.model.run.joint_values import JointValues
 from cutjoint.model.show.picture import draw
 from fmpy import simulate_fmu
-from random_mechanisms import Maker, quaternion_matrix, random_loop, random_tree, transform
+from random_mechanisms import ROLLING, Maker, quaternion_matrix, random_loop, random_tree, transform
 from scipy.spatial.transform import Rotation
 from test_properties import Case, Closed
 
@@ -37,6 +37,8 @@ FIELDS = {
     "distance": ("length",),
     "revolute-spherical": ("length",),
     "translational-distance": ("length", "travel"),
+    "rolling": ("radius", "belt"),
+    "rolling-ball": ("radius", "belt"),
 }
 NEW = {
     "rocker": JointType(
@@ -70,7 +72,9 @@ def test_a_type_says_what_its_description_needs(name: str) -> None:
     kind = TYPES[name]
     assert kind.directed == (name not in UNDIRECTED)
     assert kind.needs_across == (name == "universal")
-    assert kind.two_ends == (name in ("distance", "revolute-spherical", "translational-distance"))
+    rods = ("distance", "revolute-spherical", "translational-distance")
+    assert kind.two_ends == (name in (*rods, "rolling", "rolling-ball"))
+    assert kind.always_cut == (name in (*rods, *ROLLING))
     assert kind.directionless_ends == (name == "distance")
     assert kind.fields == FIELDS.get(name, ())
     assert kind.wraps == (name == "helical")
@@ -78,7 +82,7 @@ def test_a_type_says_what_its_description_needs(name: str) -> None:
 
 # -- moves, rows and measure belong together -------------------------------------------------------
 
-IN_TREES = [name for name, kind in TYPES.items() if not kind.two_ends] + [*NEW]
+IN_TREES = [name for name, kind in TYPES.items() if not kind.always_cut] + [*NEW]
 
 
 class Placed:

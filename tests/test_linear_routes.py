@@ -42,7 +42,7 @@ class Case:
         self.tree = self.eq.tree
         self.closure = kernel(closure(self.eq), False)
         self.q = start_coordinates(mechanism, self.tree)
-        g, G = self.closure(self.q, NONE)
+        g, G, _ = self.closure(self.q, NONE)
         assert np.abs(g).max(initial=0.0) < 1e-13
         values, r = np.linalg.svd(G, compute_uv=False), rank(G)
         self.usable = 0 < r < self.tree.nv and values[r - 1] > 0.03

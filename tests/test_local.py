@@ -9,10 +9,11 @@ from cutjoint.model import Simulation
 from cutjoint.model.equations.outputs import outputs
 from cutjoint.model.equations.terms import dynamics, retraction
 from cutjoint.model.manifold import charts, lift, tangent
-from random_mechanisms import random_loop, random_tree
+from random_mechanisms import random_loop, random_rolling, random_tree
 from scipy.linalg import qr
 
 MAKE = {f"loop{seed}": (random_loop, seed) for seed in range(5)} | {"tree": (random_tree, 3)}
+MAKE |= {f"rolling{seed}": (random_rolling, seed) for seed in range(6)}
 
 
 def flat(x: object) -> np.ndarray:
@@ -34,20 +35,23 @@ class Chart:
         self.full = lift.lift(eq)
         self.rates, self.displacement = lift.displacement_rates(eq), lift.displacement(eq)
         sim.set_inputs(random.normal(size=len(sim.inputs)))
-        self.free = flat(charts.partition(eq, sim.topology().rank)(sim.q, sim.p)[0])
-        self.independent = np.flatnonzero(self.free == 0)
-        self.r, n = sim.q.copy(), len(self.independent)
-        self.y, self.w = 0.02 * random.normal(size=n), 0.3 * random.normal(size=n)
+        chosen = charts.partition(eq, sim.engine.ranks(sim.q, sim.p))(sim.q, sim.p)
+        self.free = [flat(x) for x in chosen[:2]]  # of coordinates, of speeds
+        self.independent, self.speeds = (np.flatnonzero(x == 0) for x in self.free)
+        self.r = sim.q.copy()
+        self.y, self.w = (
+            size * random.normal(size=len(x)) for size, x in ((0.02, self.independent), (0.3, self.speeds))
+        )
         self.u, self.p = sim.u.copy(), sim.p.copy()
 
-    def spread(self, x: np.ndarray) -> np.ndarray:
-        full = np.zeros(self.sim.tree.nv)
-        full[self.independent] = x
-        return full
+    def spread(self, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        d, v = np.zeros((2, self.sim.tree.nv))
+        d[self.independent], v[self.speeds] = y, w
+        return d, v
 
     def lift(self, y: np.ndarray, w: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         none = np.zeros(self.sim.tree.nv)
-        d, q, v, _, closed = self.full(self.r, none, none, self.spread(y), self.spread(w), self.free, p)
+        d, q, v, _, closed = self.full(self.r, none, none, *self.spread(y, w), *self.free, p)
         assert float(closed) == 1.0
         return flat(d), flat(q), flat(v)
 
@@ -65,20 +69,19 @@ def chart(request: pytest.FixtureRequest) -> Chart:
 
 def test_a_lift_closes_the_loops_and_keeps_the_independent_ones(chart: Chart) -> None:
     d, q, v = chart.lift(chart.y, chart.w, chart.p)
-    g, G = chart.sim.engine.closure(q, chart.sim.p)
+    g, _ = chart.sim.engine.closure(q, chart.sim.p)
     assert np.abs(g).max(initial=0.0) < 1e-12
-    assert np.abs(G @ v).max(initial=0.0) < 1e-9
-    assert np.array_equal(d[chart.independent], chart.y) and np.array_equal(v[chart.independent], chart.w)
+    assert np.abs(chart.sim.engine.slip(q, v, chart.sim.p)[0]).max(initial=0.0) < 1e-9
+    assert np.array_equal(d[chart.independent], chart.y) and np.array_equal(v[chart.speeds], chart.w)
     assert flat(chart.displacement(chart.r, q)) == pytest.approx(d, abs=1e-12)
 
 
 def test_directions_forward_and_rows_back(chart: Chart) -> None:
     eq, random = chart.sim.equations, chart.random
-    n = len(chart.independent)
     d, _, v = chart.lift(chart.y, chart.w, chart.p)
-    point = (chart.r, d, v, chart.free, chart.u, chart.p)
-    dy, dw, du, dp = (random.normal(size=k) for k in (n, n, chart.u.size, chart.p.size))
-    seeds = (chart.spread(dy), chart.spread(dw), du, dp)
+    point = (chart.r, d, v, *chart.free, chart.u, chart.p)
+    dy, dw, du, dp = (random.normal(size=x.size) for x in (chart.y, chart.w, chart.u, chart.p))
+    seeds = (*chart.spread(dy, dw), du, dp)
     parts = [flat(x) for x in tangent.tangent(eq, chart.outputs)(*point, *seeds)]
     exact, h = np.concatenate(parts), 1e-6
     ends = [
@@ -117,12 +120,10 @@ def test_a_lift_asks_no_clock(chart: Chart) -> None:
     nv, none = chart.sim.tree.nv, np.zeros(chart.sim.tree.nv)
     d, _, v, rate, _ = (
         flat(x)
-        for x in chart.full(
-            chart.r, none, none, chart.spread(0 * chart.y), chart.spread(chart.w), chart.free, chart.p
-        )
+        for x in chart.full(chart.r, none, none, *chart.spread(0 * chart.y, chart.w), *chart.free, chart.p)
     )
     assert d == pytest.approx(none, abs=1e-12) and rate == pytest.approx(v, abs=1e-12)
     ahead = 0.01 * v
-    ends = chart.full(chart.r, d, rate, ahead, chart.spread(chart.w), chart.free, chart.p)
+    ends = chart.full(chart.r, d, rate, ahead, chart.spread(0 * chart.y, chart.w)[1], *chart.free, chart.p)
     assert flat(ends[0])[chart.independent] == pytest.approx(ahead[chart.independent], abs=0)
     assert np.abs(flat(ends[0]) - ahead).max(initial=0.0) < 0.01 * max(1.0, np.abs(v).max()) * max(1, nv)

@@ -26,6 +26,9 @@ LOOKS = {  # marker, filled, with a line between its ends, axes drawn
     "revolute-spherical": ("o", False, True, (2,)),
     "spherical-translational": ("D", True, True, (2,)),
     "translational-distance": ("s", False, True, (2,)),
+    "rolling": ("o", False, False, (2,)),
+    "rolling-ball": ("o", False, False, (2,)),
+    "knife-edge": ("|", False, False, (2,)),
 }
 
 
@@ -43,7 +46,7 @@ joints:
 """
 
 
-@pytest.mark.parametrize("name", [name for name, kind in TYPES.items() if kind.two_ends])
+@pytest.mark.parametrize("name", [name for name, kind in TYPES.items() if "length" in kind.fields])
 def test_what_spans_a_distance_is_drawn_as_a_rod_of_its_length(name: str) -> None:
     kind = TYPES[name]
     more = ", axis: y" * kind.directed + ", travel: 0.1" * ("travel" in kind.fields)
@@ -66,7 +69,9 @@ def test_every_example_is_drawn_with_its_joints_where_they_are(name: str) -> Non
     )
     for joint in mechanism.joints:
         if joint.type != "free":
-            place = view.flat(joint_frame(joint.on_parent, poses[joint.parent])[1])
+            rides = TYPES[joint.type].rides  # where its child is
+            side, body = (joint.on_child, joint.child) if rides else (joint.on_parent, joint.parent)
+            place = view.flat(joint_frame(side, poses[body])[1])
             assert np.min(np.linalg.norm(drawn - place, axis=1)) < 1e-9, joint.name
 
 

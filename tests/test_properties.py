@@ -84,6 +84,10 @@ class Case:
         equal(self.value(one), self.value(other), tolerance)
 
     @cached_property
+    def residual(self):
+        return residual(self.model, cut_loops(self.model, self.motion))
+
+    @cached_property
     def M(self):
         return mass_matrix(self.model, self.motion.f)
 
@@ -289,8 +293,8 @@ def test_compiled_code_of_loops_is_the_virtual_machines(loop, monkeypatch):
 class Closed:
     """A mechanism in consistent motion under inputs; springs, loads and friction where the seed is even."""
 
-    def __init__(self, seed: int):
-        self.simulation = s = Simulation(random_loop(seed, bodies=4, forces=seed % 2 == 0), compile=False)
+    def __init__(self, seed: int, make=random_loop):
+        self.simulation = s = Simulation(make(seed, bodies=4, forces=seed % 2 == 0), compile=False)
         random = np.random.default_rng(seed)
         v = s.kernel("project_velocity")(s.q, random.normal(size=s.tree.nv), s.p)
         s.put(replace(s.state, v=v, u=random.normal(size=len(s.inputs)) * 3))

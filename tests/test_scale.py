@@ -20,6 +20,7 @@ FACTORS = [
     (1e3, 1e6, 1e-3),
 ]
 EXAMPLES = ["stewart", "hexapod", "fivebar", "mcpherson", "loader", "slider_crank", "delta", "parallel_robot"]
+EXAMPLES += ["rolling_disc", "bicycle"]
 
 
 def motion(mechanism: Mechanism, inputs: list[float], *by: float) -> np.ndarray:

@@ -247,7 +247,7 @@ CJ_EXPORT FMI(Status) FMI(SetTime)(void* s, double time)
 
 static int counted(cj_instance* s, const char* function, int when, size_t n)
 {
-    return may(s, function, EXCHANGE | when) && right_count(s, n, 2 * NF, "continuous states");
+    return may(s, function, EXCHANGE | when) && right_count(s, n, NX, "continuous states");
 }
 
 CJ_EXPORT FMI(Status) FMI(SetContinuousStates)(void* s, const double x[], size_t n)

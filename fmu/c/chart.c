@@ -79,7 +79,7 @@ cj_status cj_lift(cj_instance* s)
     cj_state* x = &s->now;
     double closed = 0;
     if (x->lifted) return CJ_OK;
-    cj_call(s, cj_lifted, CJ_IN(x->r, x->at.d, x->at.rate, x->state_d, x->state_v, x->dependent, x->p),
+    cj_call(s, cj_lifted, CJ_IN(x->r, x->at.d, x->at.rate, x->state_d, x->state_v, x->free_d, x->free_v, x->p),
             CJ_OUT(s->next.d, s->next.q, s->next.v, s->next.rate, &closed));
     if (closed == 0)
         return cj_say(s, CJ_DISCARD, "logStatusDiscard",
@@ -105,11 +105,13 @@ cj_status cj_new_chart(cj_instance* s)
     double regular = 0;
     cj_status status = cj_lift(s);
     if (status != CJ_OK) return status;
-    cj_call(s, cj_partition, CJ_IN(x->at.q, x->p), CJ_OUT(s->next.d, &regular));
+    cj_call(s, cj_partition, CJ_IN(x->at.q, x->p), CJ_OUT(s->next.d, s->next.v, &regular));
     if (regular == 0) return singular(s);
-    memcpy(x->dependent, s->next.d, sizeof x->dependent);
-    for (int j = 0, k = 0; j < NV && k < NF; ++j)
-        if (x->dependent[j] == 0) x->independent[k++] = j;
+    memcpy(x->free_d, s->next.d, sizeof x->free_d);
+    memcpy(x->free_v, s->next.v, sizeof x->free_v);
+    for (int alone = 0, k = 0; alone < 2; ++alone)
+        for (int j = 0; j < NV && k < NF; ++j)
+            if (x->free_d[j] == 0 && (x->free_v[j] != 0) == alone) x->independent[k++] = j;
     refer(x);
     x->charted = 1;
     cj_forget(s);
@@ -121,7 +123,7 @@ cj_status cj_new_chart(cj_instance* s)
 double cj_room(cj_instance* s)
 {
     double room;
-    cj_call(s, cj_margin, CJ_IN(s->now.at.q, s->now.at.d, s->now.dependent, s->now.p), CJ_OUT(&room));
+    cj_call(s, cj_margin, CJ_IN(s->now.at.q, s->now.at.d, s->now.free_d, s->now.free_v, s->now.p), CJ_OUT(&room));
     return room;
 }
 
@@ -131,7 +133,7 @@ static int jumped(cj_instance* s)
     const cj_state* x = &s->now;
     double found = 0;
     cj_call(s, cj_passed,
-            CJ_IN(x->at.q, x->at.d, x->at.rate, x->at.v, s->dv, x->seen.q, x->seen.d, x->seen.rate, x->seen.v, x->seen_dv, x->dependent, x->p),
+            CJ_IN(x->at.q, x->at.d, x->at.rate, x->at.v, s->dv, x->seen.q, x->seen.d, x->seen.rate, x->seen.v, x->seen_dv, x->free_v, x->p),
             CJ_OUT(&found));
     return found != 0;
 }
@@ -140,7 +142,7 @@ static int jumped(cj_instance* s)
 cj_status cj_watch(cj_instance* s, int fresh, double* room)
 {
     cj_state* x = &s->now;
-    double rates[CJ_ROOM(2 * NF)];
+    double rates[CJ_ROOM(NX)];
     cj_status status = cj_rates(s, rates);
     if (status != CJ_OK) return status;
     *room = cj_room(s);
@@ -185,20 +187,16 @@ cj_status cj_get_states(cj_instance* s, double* out)
         if (status != CJ_OK) return status;
     }
     const double *d = x->lifted ? x->at.d : x->state_d, *v = x->lifted ? x->at.v : x->state_v;
-    for (int k = 0; k < NF; ++k) {
-        out[k] = base(x, x->independent[k]) + d[x->independent[k]];
-        out[NF + k] = v[x->independent[k]];
-    }
+    for (int k = 0; k < NF; ++k) out[k] = base(x, x->independent[k]) + d[x->independent[k]];
+    for (int k = 0; k < NS; ++k) out[NF + k] = v[x->independent[k]];
     return CJ_OK;
 }
 
 void cj_set_states(cj_instance* s, const double* in)
 {
     cj_state* x = &s->now;
-    for (int k = 0; k < NF; ++k) {
-        x->state_d[x->independent[k]] = in[k] - base(x, x->independent[k]);
-        x->state_v[x->independent[k]] = in[NF + k];
-    }
+    for (int k = 0; k < NF; ++k) x->state_d[x->independent[k]] = in[k] - base(x, x->independent[k]);
+    for (int k = 0; k < NS; ++k) x->state_v[x->independent[k]] = in[NF + k];
     x->lifted = 0;
     cj_forget(s);
 }
@@ -212,10 +210,8 @@ cj_status cj_rates(cj_instance* s, double* out)
         cj_call(s, cj_dynamics, CJ_IN(x->at.q, x->at.v, x->u, x->p), CJ_OUT(s->dv, NULL));
         s->known_rates = 1;
     }
-    for (int k = 0; k < NF; ++k) {
-        out[k] = x->at.rate[x->independent[k]];
-        out[NF + k] = s->dv[x->independent[k]];
-    }
+    for (int k = 0; k < NF; ++k) out[k] = x->at.rate[x->independent[k]];
+    for (int k = 0; k < NS; ++k) out[NF + k] = s->dv[x->independent[k]];
     return CJ_OK;
 }
 

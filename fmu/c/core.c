@@ -128,7 +128,7 @@ static double* settable(cj_state* x, unsigned slot)
 cj_status cj_get(cj_instance* s, unsigned slot, double* value)
 {
     const double* given = settable(&s->now, slot);
-    double all[CJ_ROOM(2 * NF)];
+    double all[CJ_ROOM(NX)];
     if (given || slot == SLOT_TIME) {
         *value = given ? *given : s->now.time;
         return CJ_OK;
@@ -143,10 +143,10 @@ cj_status cj_get(cj_instance* s, unsigned slot, double* value)
     } else if (IN(slot, SLOT_SIGMA, NSIGMA)) {
         cj_sigma(s);
         *value = sigma_is_rank[slot - SLOT_SIGMA] ? s->rank : s->sigma;
-    } else if (IN(slot, SLOT_STATE, 2 * NF)) {
+    } else if (IN(slot, SLOT_STATE, NX)) {
         status = cj_get_states(s, all);
         if (status == CJ_OK) *value = all[slot - SLOT_STATE];
-    } else if (IN(slot, SLOT_DERIVATIVE, 2 * NF)) {
+    } else if (IN(slot, SLOT_DERIVATIVE, NX)) {
         status = cj_rates(s, all);
         if (status == CJ_OK) *value = all[slot - SLOT_DERIVATIVE];
     } else if (IN(slot, SLOT_MARGIN, NZ)) {

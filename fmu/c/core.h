@@ -33,9 +33,9 @@ typedef struct {
     cj_motion at, seen; /* now, and when it was watched last */
     double seen_dv[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
     double start_q[CJ_ROOM(NQ)], start_v[CJ_ROOM(NV)];
-    double r[CJ_ROOM(NQ)], dependent[CJ_ROOM(NV)];     /* the chart: model/manifold */
+    double r[CJ_ROOM(NQ)], free_d[CJ_ROOM(NV)], free_v[CJ_ROOM(NV)]; /* the chart: model/manifold */
     double state_d[CJ_ROOM(NV)], state_v[CJ_ROOM(NV)]; /* states that the host has set, at independent places */
-    int independent[CJ_ROOM(NF)];
+    int independent[CJ_ROOM(NF)]; /* coordinates; the first NS are those whose speeds are independent too */
     int phase;
     int assembled; /* q, v follow from parameters and start values */
     int charted;   /* there is a chart */

@@ -163,7 +163,7 @@ CJ_EXPORT fmi3Status fmi3UpdateDiscreteStates(void* c, bool* again, bool* termin
 CJ_EXPORT fmi3Status fmi3EvaluateDiscreteStates(void* c) { return c ? CJ_OK : CJ_ERROR; }
 
 CJ_EXPORT fmi3Status fmi3GetNumberOfEventIndicators(void* c, size_t* n) { *n = NZ; return c ? CJ_OK : CJ_ERROR; }
-CJ_EXPORT fmi3Status fmi3GetNumberOfContinuousStates(void* c, size_t* n) { *n = 2 * NF; return c ? CJ_OK : CJ_ERROR; }
+CJ_EXPORT fmi3Status fmi3GetNumberOfContinuousStates(void* c, size_t* n) { *n = NX; return c ? CJ_OK : CJ_ERROR; }
 
 CJ_EXPORT fmi3Status fmi3DoStep(void* c, double time, double length, bool no_set_state, bool* event, bool* terminate,
                                 bool* early, double* last)

@@ -16,7 +16,7 @@ void cj_sigma(cj_instance* s)
 static void tangent(cj_instance* s, int with_sigma)
 {
     const cj_state* x = &s->now;
-    cj_call(s, cj_tangent, CJ_IN(x->r, x->at.d, x->at.v, x->dependent, x->u, x->p, s->seed.d, s->seed.v, s->seed.u, s->seed.p),
+    cj_call(s, cj_tangent, CJ_IN(x->r, x->at.d, x->at.v, x->free_d, x->free_v, x->u, x->p, s->seed.d, s->seed.v, s->seed.u, s->seed.p),
             CJ_OUT(s->seed.rate, s->seed.dv, s->seed.y, s->seed.q));
     if (!with_sigma) return;
     cj_sigma(s);
@@ -27,7 +27,7 @@ static double* seed_of_known(cj_instance* s, unsigned slot)
 {
     const cj_state* x = &s->now;
     if (IN(slot, SLOT_STATE, NF)) return s->seed.d + x->independent[slot - SLOT_STATE];
-    if (IN(slot, SLOT_STATE + NF, NF)) return s->seed.v + x->independent[slot - SLOT_STATE - NF];
+    if (IN(slot, SLOT_STATE + NF, NS)) return s->seed.v + x->independent[slot - SLOT_STATE - NF];
     if (IN(slot, SLOT_INPUT, NU)) return s->seed.u + (slot - SLOT_INPUT);
     if (IN(slot, SLOT_PARAMETER, NP)) return s->seed.p + (slot - SLOT_PARAMETER);
     return NULL;
@@ -38,7 +38,7 @@ static double* seed_of_unknown(cj_instance* s, unsigned slot)
     const cj_state* x = &s->now;
     if (IN(slot, SLOT_OUTPUT, NY)) return s->seed.y + (slot - SLOT_OUTPUT);
     if (IN(slot, SLOT_DERIVATIVE, NF)) return s->seed.rate + x->independent[slot - SLOT_DERIVATIVE];
-    if (IN(slot, SLOT_DERIVATIVE + NF, NF)) return s->seed.dv + x->independent[slot - SLOT_DERIVATIVE - NF];
+    if (IN(slot, SLOT_DERIVATIVE + NF, NS)) return s->seed.dv + x->independent[slot - SLOT_DERIVATIVE - NF];
     if (IN(slot, SLOT_SIGMA, NSIGMA)) return sigma_is_rank[slot - SLOT_SIGMA] ? &s->seed.rank : &s->seed.sigma;
     return NULL;
 }
@@ -83,7 +83,7 @@ cj_status cj_adjoint(cj_instance* s, const unsigned* unknowns, size_t nu, const 
         cj_call(s, cj_sigma_adjoint, CJ_IN(x->at.q, x->p, s->left, s->right, &s->seed.sigma), CJ_OUT(s->seed.q, s->out_p));
     }
     cj_call(s, cj_adjoint_kernel,
-            CJ_IN(x->r, x->at.d, x->at.v, x->dependent, x->u, x->p, s->seed.rate, s->seed.dv, s->seed.y, s->seed.q),
+            CJ_IN(x->r, x->at.d, x->at.v, x->free_d, x->free_v, x->u, x->p, s->seed.rate, s->seed.dv, s->seed.y, s->seed.q),
             CJ_OUT(s->seed.d, s->seed.v, s->seed.u, s->seed.p));
     for (int k = 0; k < NP; ++k) s->seed.p[k] += s->out_p[k];
     for (size_t k = 0; k < nk; ++k) result[k] = *seed_of_known(s, knowns[k]);
@@ -91,13 +91,13 @@ cj_status cj_adjoint(cj_instance* s, const unsigned* unknowns, size_t nu, const 
 }
 #endif
 
-/* A (2F x 2F), B (2F x U), C (L x 2F), D (L x U), one after another, each row by row. */
+/* A (X x X), B (X x U), C (L x X), D (L x U), one after another, each row by row. */
 cj_status cj_linearize(cj_instance* s)
 {
 #if NLINEAR > 0
     cj_status status = ready(s, NULL, 0, NULL, 0);
     if (status != CJ_OK || s->known_linear) return status;
-    const int nx = 2 * NF;
+    const int nx = NX;
     double *A = s->linear, *B = A + nx * nx, *C = B + nx * NU, *D = C + NLINEAR_ROWS * nx;
     for (int j = 0; j < nx + NU; ++j) {
         memset(&s->seed, 0, sizeof s->seed);

@@ -22,8 +22,10 @@ from ..equations.forces import cut_speeds
 from ..equations.kinematics import Model, outward, quaternions
 from ..equations.outputs import body_readings
 from ..equations.scales import scales
+from ..equations.spatial import lumped
 from ..equations.terms import Equations, Forces, terms
 from ..equations.topology import Tree, span
+from ..errors import SimulationError
 from ..joints.types import TYPES
 from ..variables import Table, Variable
 from .constraint_rows import RowGroup, Rows
@@ -51,6 +53,13 @@ class System:
 
 def floating(mechanism: Mechanism) -> Mechanism:
     """The same mechanism with every body free in space and every joint cut."""
+    rolling = next((j for j in mechanism.joints if TYPES[j.type].rides), None)
+    if rolling:
+        raise SimulationError(
+            f"joint '{rolling.name}' is a velocity constraint, which the Cartesian simulation does not know; "
+            "use Simulation"
+        )
+    mechanism = lumped(mechanism)
     joints = [replace(j, cut=True, armature=(), start=(), speed=()) for j in mechanism.joints]
     free = [Joint(_space(b.name), "free", GROUND, b.name) for b in mechanism.bodies]
     return replace(mechanism, joints=(*free, *joints), parameters={}, outputs={})

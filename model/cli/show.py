@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from ..describe.mechanism import Mechanism
+from ..equations.spatial import lumped
 from ..loading import load
 from ..show.table import table
 from ..simulation import Simulation
@@ -54,7 +55,7 @@ def page(mechanism: Mechanism, report: dict[str, Any]) -> str:
         for s in mechanism.struts
     ]
     joints = [(j.name, j.type, f"{j.parent} – {j.child}", marks.get(j.name, "")) for j in mechanism.joints]
-    masses = [(b.name, float(b.mass)) for b in mechanism.bodies]
+    masses = [(b.name, float(b.mass)) for b in lumped(mechanism).bodies]
     redundant = report["redundant"]
     facts = [
         ("loops", _count(report["cuts"], "none", "closed at")),
@@ -64,9 +65,12 @@ def page(mechanism: Mechanism, report: dict[str, Any]) -> str:
         *(("", name) for name in redundant[1:]),
         *_not_unique(report["not_unique"]),
         ("mobility", f"{report['mobility']} by rank, {report['freedoms_structural']} by counting"),
+        ("places", f"{report['places']} independent coordinates, since some constraints hold speeds alone"),
         ("singular value", f"{report['singular_value']:.4g} (smallest; 0 at a singularity)"),
         ("inputs", ", ".join(mechanism.inputs()) or "none"),
     ]
+    if report["places"] == report["mobility"]:
+        facts = [fact for fact in facts if fact[0] != "places"]
     if not report["cuts"]:
         facts = [fact for fact in facts if fact[0] not in ("constraints", "redundant", "singular value")]
     return "\n".join(

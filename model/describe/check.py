@@ -63,7 +63,7 @@ def _item(item: Any, place: Place, around: Around) -> Any:
                 raise Flaw(here, f"it connects '{value}' with itself; name another body")
             bodies.add(value)
     kind = around.kind
-    if isinstance(item, Joint) and item.cut is False and kind is not None and kind.two_ends:
+    if isinstance(item, Joint) and item.cut is False and kind is not None and kind.always_cut:
         raise Flaw((*place, "cut"), f"a {item.type} joint is always cut; remove 'cut: false'")
     if isinstance(item, Motor) and kind is not None and kind.nv != 1:
         sentence = f"joint '{item.joint}' has {kind.nv} freedoms; a motor needs a joint with exactly one"
@@ -76,7 +76,7 @@ def _connected(mechanism: Mechanism) -> None:
     neighbours: dict[str, list[str]] = {}
     rods: set[str] = set()
     for joint in mechanism.joints:
-        if TYPES[joint.type].two_ends:
+        if TYPES[joint.type].always_cut:
             rods |= {joint.parent, joint.child}
         else:
             neighbours.setdefault(joint.parent, []).append(joint.child)

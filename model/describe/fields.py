@@ -54,9 +54,6 @@ class Condition(NamedTuple):
 EVERY = Condition(lambda kind, key: True, "")
 # What only types have that name it in their `fields`, such as the pitch of a screw.
 OWN = Condition(lambda kind, key: key in kind.fields, "a {type} joint has no {key}; use type {other}")
-WITHOUT_BALL = Condition(
-    lambda kind, key: kind.plain, "a {type} joint takes no {key}; use springs between points"
-)
 ONE_COORDINATE = Condition(
     lambda kind, key: kind.nq == kind.nv == 1,
     "a {type} joint has not one coordinate, so it takes no {key}",

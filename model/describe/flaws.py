@@ -31,8 +31,11 @@ class Flaw(DescriptionError):
 
 
 def singular(group: str) -> str:
-    """One of a group: a body of the bodies, a spring of the springs."""
-    return group[:-3] + "y" if group.endswith("ies") else group.removesuffix("s")
+    """One of a group: a body of the bodies, a point mass of the point_masses."""
+    word = group.replace("_", " ").removesuffix("es" if group.endswith("sses") else "")
+    return (
+        word[:-3] + "y" if word.endswith("ies") else word if word.endswith("ss") else word.removesuffix("s")
+    )
 
 
 def nearest(name: Any, known: Iterable[str], where: str = "") -> str:

@@ -68,7 +68,7 @@ def _left_out(field: Field, default: Any) -> str:
 
 
 def _coordinates(kind: JointType) -> str:
-    if kind.two_ends:
+    if kind.always_cut:
         return "none: always cut"
     words = ", ".join({"rad": "angle", "m": "distance"}.get(unit, "1") for unit in kind.position_units)
     return words.replace("1, 1, 1, 1", "Euler parameters w, x, y, z")

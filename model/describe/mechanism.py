@@ -41,7 +41,7 @@ from .field_kinds import (
     Text,
     TypeOfJoint,
 )
-from .fields import NOT_NEGATIVE, NOT_ZERO, ONE, OWN, PER_FREEDOM, POSITIVE, SPEEDS, WITHOUT_BALL, Quantity
+from .fields import NOT_NEGATIVE, NOT_ZERO, ONE, OWN, PER_FREEDOM, POSITIVE, SPEEDS, Quantity
 
 # A number, or the CasADi symbol that stands for it once it is a parameter.
 Number: TypeAlias = Any
@@ -125,19 +125,41 @@ class Joint:
         ),
     ] = 0.0
     travel: Annotated[Number, Quantity("where a slide is held", "m", joints=OWN, changes_geometry=True)] = 0.0
+    radius: Annotated[
+        Number,
+        Quantity(
+            "of what rolls",
+            "m",
+            ONE,
+            POSITIVE,
+            joints=OWN,
+            changes_geometry=True,
+            advice="what rolls needs its radius",
+            otherwise="needed",
+        ),
+    ] = 0.0
+    belt: Annotated[
+        Vector,
+        Quantity(
+            "velocity of the plane's surface along its x and y axes, as of a conveyor",
+            "m/s",
+            2,
+            joints=OWN,
+            changes_geometry=True,
+        ),
+    ] = (0.0, 0.0)
     damping: Annotated[
         Vector, Quantity("viscous damping", "N.m.s/rad or N.s/m", PER_FREEDOM, NOT_NEGATIVE)
     ] = ()
     stiffness: Annotated[
-        Vector, Quantity("spring", "N.m/rad or N/m", PER_FREEDOM, NOT_NEGATIVE, joints=WITHOUT_BALL)
+        Vector, Quantity("spring; of a ball see below", "N.m/rad or N/m", PER_FREEDOM, NOT_NEGATIVE)
     ] = ()
     rest: Annotated[
         Vector,
         Quantity(
-            "coordinate at which the spring is relaxed",
+            "coordinate at which the spring is relaxed; of a ball the rotation vector",
             "rad or m",
             PER_FREEDOM,
-            joints=WITHOUT_BALL,
             otherwise="zero",
         ),
     ] = ()
@@ -243,6 +265,18 @@ class Load:
 
 
 @dataclass(frozen=True)
+class PointMass:
+    """A mass at a point of a body, beside the body's own: a payload, a counterweight."""
+
+    name: str
+    body: Annotated[str, Reference("what carries it", "body", but=GROUND)]
+    mass: Annotated[Number, Quantity("mass", "kg", ONE, NOT_NEGATIVE)]
+    point: Annotated[Vector, Quantity("where it is", "m", 3, on="body", otherwise="the body's origin")] = (
+        ORIGIN
+    )
+
+
+@dataclass(frozen=True)
 class Mechanism:
     """A whole mechanism; two of them are equal when their descriptions are.
 
@@ -270,6 +304,10 @@ class Mechanism:
         default_factory=dict
     )
     description: Annotated[str, Text("a line for people", otherwise="empty")] = ""
+    point_masses: Annotated[
+        tuple[PointMass, ...],
+        Group("masses at points of bodies", PointMass, "point_mass", ("point_masses",)),
+    ] = ()
 
     def body(self, name: str) -> Body:
         return find(self.bodies, name, "body")

@@ -107,7 +107,7 @@ class Reading:
             if "pitch" in entries:
                 raise entries.flaw("lead", "and pitch say the same; remove one")
             values["pitch"] = entries.read("lead", FORMS[Joint]["lead"]) / (2 * pi)
-        if self.drawn and kind.two_ends and "length" not in entries:
+        if self.drawn and "length" in kind.fields and "length" not in entries:
             slide = tuple(values["travel"] * z for z in axes(values["on_parent"].orientation)[2])
             values["length"] = hypot(*minus(minus(ends[1], ends[0]), slide))
 

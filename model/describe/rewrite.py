@@ -91,7 +91,7 @@ class _Rewriting:
         ends = isinstance(old, Strut)  # two points that a length may follow from
         if isinstance(old, Joint) and kind is not None:
             self._frames(old, new, place)
-            ends = kind.two_ends
+            ends = "length" in kind.fields
         if self.drawn and ends and (*place, "length") not in self.edits:
             self.edits.add((*place, "length"), new.length)
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..describe import parameters
 from ..describe.check import check
 from ..describe.mechanism import Mechanism
+from ..equations.loops import of_poses
 from ..equations.terms import Equations, closure, equations, retraction
 from ..equations.topology import start_coordinates
 from ..errors import CutjointError
@@ -199,8 +200,8 @@ class Design:
 
 def _slope(eq: Equations) -> ca.Function:
     """(q, p) → (g, G, ∂g/∂p), all of the traced loops."""
-    g, G = closure(eq)(eq.q, eq.p)
-    out = [ca.densify(x) for x in (g, G, ca.jacobian(g, eq.p))]
+    g, G, _ = closure(eq)(eq.q, eq.p)
+    out = [ca.densify(x) for x in (g, of_poses(eq.model, G), ca.jacobian(g, eq.p))]
     return ca.Function("slope", [eq.q, eq.p], out, ["q", "p"], ["g", "G", "g_p"])
 
 

@@ -45,12 +45,17 @@ def eigenvalue_sensitivities(
         otherwise the independent coordinates and speeds are held.
     """
     design = Marked(simulation, parameters, independent)
-    eq, R, at = design.engine.equations, design.R, design.at
+    eq, (R, speeds), at = design.engine.equations, design.chart, design.at
     arguments = [eq.q, eq.v, eq.u, eq.p]
-    A_traced = linear(eq, ca.sparsify(ca.SX(ca.DM(R))))(*arguments)[0]
-    f = ca.Function("linear", arguments, [A_traced, R @ dynamics(eq)(*arguments)[0]])
+    A_traced = linear(eq, ca.sparsify(ca.SX(ca.DM(R))), speeds)(*arguments)[0]
+    f = ca.Function("linear", arguments, [A_traced, R[:speeds] @ dynamics(eq)(*arguments)[0]])
     along, seeds = Directional(f, len(design.columns)), [design.dq, design.dv, None, design.dp]
     (A, acceleration), (dA, slope) = along(at, seeds)
+    if follow and speeds < len(R):
+        raise SimulationError(
+            f"'{simulation.mechanism.name}' has velocity constraints and rests at whole families of poses, "
+            "of which none can be followed; hold the independent coordinates"
+        )
     if follow:
         if np.abs(acceleration).max(initial=0) > AT_REST or np.abs(at[1]).max(initial=0) > AT_REST:
             raise SimulationError(
@@ -58,7 +63,7 @@ def eigenvalue_sensitivities(
                 "first, or hold the independent coordinates"
             )
         n = len(R)
-        K = chart_kernel(design.engine, "tangent_basis", R)(*at)[: eq.tree.nv, :n]
+        K = chart_kernel(design.engine, "tangent_basis", design.chart)(*at)[: eq.tree.nv, :n]
         seeds[0] = design.dq - design.N @ K @ np.linalg.solve(A[n:, :n], slope)
         dA = along(at, seeds)[1][0]
     values, left, right = eig(A, left=True, right=True)

@@ -25,7 +25,7 @@ from ..linear.directional import Directional
 from ..linear.linearize import coordinate_map
 from ..manifold.rank import nearest_solution
 from ..manifold.step import unjudged
-from ..run.independent import selected
+from ..run.independent import Independent, selected
 from ..simulation import Simulation
 from ..thresholds import CLOSED, FOLLOWS
 from ..variables import column_places
@@ -136,7 +136,7 @@ class Marked:
         self, simulation: Simulation, paths: str | Iterable[str], independent: Iterable[str] | None = None
     ):
         paths = [paths] if isinstance(paths, str) else list(paths)
-        picked = selected(simulation.engine, simulation.state, independent)
+        picked, count = selected(simulation.engine, simulation.state, independent)
         described = simulation.engine.described(simulation.p)
         marked = {f"p{k}": described.parameters.get(name, name) for k, name in enumerate(paths)}
         for path in marked.values():
@@ -151,9 +151,9 @@ class Marked:
         )
         speeds = engine.variables.speeds.columns()
         self.held = tuple(speeds[k].name for k in picked)
-        self.R, self.dp = np.eye(engine.tree.nv)[picked], np.eye(p.size)
+        self.chart, self.dp = Independent(np.eye(engine.tree.nv)[picked], count), np.eye(p.size)
         self.N = coordinate_map(engine, state.q)
-        self.dq, self.dv = self._followed(picked)
+        self.dq, self.dv = self._followed(picked, count)
 
     def outputs(self, wanted: str | Iterable[str]) -> tuple[tuple[str, ...], Directional]:
         """Names of the wanted outputs' components, and (q, v, u, p) → their values, with derivatives."""
@@ -163,21 +163,22 @@ class Marked:
         read = ca.Function("read", [eq.q, eq.v, eq.u, eq.p], [y])
         return tuple(row.name for row in chosen), Directional(read, eq.p.numel())
 
-    def _followed(self, picked: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    def _followed(self, picked: list[int], count: int) -> tuple[np.ndarray, np.ndarray]:
         """dq and dv that keep g and G v zero; what redundant rows can't follow is refused."""
         eq, (q, v, _, p) = self.engine.equations, self.at
-        g, G = closure(eq)(eq.q, eq.p)
-        both = Directional(ca.Function("loops", [eq.q, eq.v, eq.p], [g, ca.densify(G @ eq.v)]), p.size)
-        free = [k for k in range(eq.tree.nv) if k not in picked]
+        g, G, b = closure(eq)(eq.q, eq.p)
+        both = Directional(ca.Function("loops", [eq.q, eq.v, eq.p], [g, ca.densify(G @ eq.v + b)]), p.size)
+        free, free_v = ([k for k in range(eq.tree.nv) if k not in held] for held in (picked, picked[:count]))
 
         def change(dq: np.ndarray | None, dv: np.ndarray | None) -> list[np.ndarray]:
             return both((q, v, p), [dq, dv, self.dp])[1]
 
         theta, dv = np.zeros((2, eq.tree.nv, p.size))
-        own, values = change(None, None), np.array(closure(eq)(q, p)[1])[:, free]
-        theta[free] = nearest_solution(values, -own[0])
+        own, G = change(None, None), np.array(closure(eq)(q, p)[1])
+        poses = G * np.array(eq.tree.holds_poses, float)[:, None]
+        theta[free] = nearest_solution(poses[:, free], -own[0])
         dq = self.N @ theta
-        dv[free] = nearest_solution(values, -change(dq, None)[1])
+        dv[free_v] = nearest_solution(G[:, free_v], -change(dq, None)[1])
         left, size = (np.abs(np.vstack(x)).max(axis=0, initial=0.0) for x in (change(dq, dv), own))
         for k in np.flatnonzero(left > FOLLOWS * size + CLOSED):
             raise SimulationError(

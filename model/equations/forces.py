@@ -14,7 +14,7 @@ from ..joints.rigid_motion import conjugate, product, vector
 from ..joints.rows import Ends
 from ..joints.types import TYPES
 from ..thresholds import NO_LENGTH
-from .kinematics import Model, Motion, body_quaternion, carried, quaternions, unit_quaternion
+from .kinematics import Model, Motion, body_quaternion, carried, quaternions, unit_quaternion, user_speeds
 from .loops import CutLoop
 
 
@@ -43,25 +43,35 @@ def entry_of(values: Any, k: int) -> Any:
 
 
 def joint_force(joint: Joint, q: Any, v: Any) -> JointForce:
-    """Spring, damper, friction and stops of a joint at its coordinates and speeds.
+    """Spring, damper, friction and stops of a joint at its coordinates and speeds, as the user counts them.
 
-    τ = −k(q − q_rest) − c v − f tanh(v/v_f) − k_s e − c_s |e| v, with e the overrun of a stop.
+    τ = −k(q − q_rest) − c v − f tanh(v/v_f) − k_s e − c_s |e| v, with e the overrun of a stop; the springs of
+    a ball are those of `ball_spring`.
     """
     kind = TYPES[joint.type]
     tau = ca.SX.zeros(kind.nv, 1)
     potential = dissipated = ca.SX(0)
+    for move, at, v_at in kind.parts:
+        if not move.plain:
+            rows = range(v_at.start, v_at.stop)
+            given = [
+                ca.SX(ca.vertcat(*(entry_of(x, k) for k in rows))) for x in (joint.stiffness, joint.rest)
+            ]
+            tau[v_at], stored = ball_spring(given[0], given[1], q[at])
+            potential += stored
+    plain = {part.v.start: part.q.start for part in kind.parts if part.move.plain}
     for k in range(kind.nv):
         speed = v[k]
         loss = entry_of(joint.damping, k) * speed
         level = entry_of(joint.friction, k)
         if not isinstance(level, float) or level != 0.0:
             loss += level * ca.tanh(speed / joint.friction_speed)
-        if kind.plain:
-            stretch = q[k] - entry_of(joint.rest, k)
+        if k in plain:
+            stretch = q[plain[k]] - entry_of(joint.rest, k)
             stiffness = entry_of(joint.stiffness, k)
             tau[k] -= stiffness * stretch
             potential += 0.5 * stiffness * stretch**2
-            overrun = _overrun(joint, q[k])
+            overrun = _overrun(joint, q[plain[k]])
             if overrun is not None:
                 tau[k] -= joint.limit_stiffness * overrun
                 potential += 0.5 * joint.limit_stiffness * overrun**2
@@ -69,6 +79,21 @@ def joint_force(joint: Joint, q: Any, v: Any) -> JointForce:
         tau[k] -= loss
         dissipated += loss * speed
     return JointForce(tau, potential, dissipated)
+
+
+def ball_spring(k: Any, rest: Any, q: Any) -> tuple[Any, Any]:
+    """Torque, on ω in child axes, and energy of springs k about the three axes of a ball.
+
+    V = 2 Σ kᵢ eᵢ² with the Euler parameters (e0, e) of the turn from the relaxed orientation, which the
+    rotation vector `rest` leads to. For small angles that is ½ Σ kᵢ φᵢ², for equal stiffness k(1 − cos φ) at
+    any angle, and it is smooth everywhere. τ = −2(e0 k∘e + (k∘e) × e), since ė = ½(e0 ω + e × ω).
+    """
+    if not rest.is_zero():
+        angle = ca.sqrt(ca.sumsqr(rest) + NO_LENGTH)
+        q = product(ca.vertcat(ca.cos(angle / 2), -ca.sin(angle / 2) / angle * rest), q)
+    e0, e = q[0], q[1:]
+    pull = k * e
+    return -2 * (e0 * pull + ca.cross(pull, e)), 2 * ca.dot(pull, e)
 
 
 def _overrun(joint: Joint, q: Any) -> Any:
@@ -100,15 +125,18 @@ def applied(model: Model, motion: Motion, loops: list[CutLoop], q: Any, v: Any, 
     torque: dict[str, Any] = {}
     for motor in mechanism.motors:
         torque[motor.joint] = torque.get(motor.joint, 0) + saturated(inputs[motor.name], motor.limit)
+    speeds = user_speeds(model, q, v) if tree.nv else v
     for name, v_of in tree.v.items():
         joint = mechanism.joint(name)
         if has_force(joint):
-            force = joint_force(joint, q[tree.q[name]], v[v_of])
+            force = joint_force(joint, q[tree.q[name]], speeds[v_of])
             tau[v_of] += force.tau
             potential, dissipated = potential + force.potential, dissipated + force.dissipated
         if name in torque:
             tau[v_of] += torque[name]
             supplied += torque[name] * v[v_of.start]
+    for move, at in tree.moves:  # a turn of speeds is one of forces too
+        tau[at.v] = move.engine_speed(q[at.q], tau[at.v], at.reverse)
     acting = [loop for loop in loops if has_force(loop.joint) or loop.joint.name in torque]
     turns = quaternions(model, q) if acting else []
     for loop in acting:

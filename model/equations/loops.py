@@ -1,8 +1,10 @@
 """Loop closure: residual g, Jacobian G and velocity terms of every cut joint.
 
-0 = g(q), 0 = G v, 0 = G v̇ − γ with γ = −Ġv. G is built for the speeds v, so nq ≠ nv is no
-concern here. Rows come from `joints/rows.py`, velocities and accelerations of the two ends
-from the outward recursion. The world accelerates by −g there, and so does every end:
+0 = g(q), 0 = G v + b, 0 = G v̇ − γ with γ = −Ġv − ḃ. G is built for the speeds v, so nq ≠ nv is no
+concern here. b is zero but for surfaces that run like a belt. Velocity constraints have rows in G that
+belong to no entry of g: there g is zero, and `of_poses` leaves their rows empty. Rows come from
+`joints/rows.py`, velocities and accelerations of the two ends from the outward recursion. The world
+accelerates by −g there, and so does every end:
 relative quantities do not notice.
 """
 
@@ -74,7 +76,7 @@ def cut_loops(model: Model, motion: Motion) -> list[CutLoop]:
 
 
 def residual(model: Model, loops: list[CutLoop]) -> Any:
-    """g(q), m."""
+    """g(q), m; zero where a row holds speeds alone."""
     return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), ca.SX(0, 1))
 
 
@@ -93,8 +95,37 @@ def loop_jacobian(model: Model, loops: list[CutLoop], X: list[Pose]) -> Any:
     return ca.sparsify(G)
 
 
+def of_poses(model: Model, G: Any) -> Any:
+    """∂g, m × nv: G with empty rows where speeds alone are held."""
+    held = model.tree.holds_poses
+    if all(held):
+        return G
+    return ca.vertcat(
+        *(row if kept else ca.SX(*row.shape) for row, kept in zip(ca.vertsplit(G), held, strict=True))
+    )
+
+
+def surface_rates(loops: list[CutLoop]) -> Any:
+    """b, m: what G v has to make up for."""
+    return ca.vertcat(*(row.rate for loop in loops for row in loop.rows), ca.SX(0, 1))
+
+
+def slips(loops: list[CutLoop]) -> list[Any]:
+    """G v + b of the rows that hold speeds alone, by the velocities of their ends."""
+    return [
+        ca.dot(row.wi, loop.i.w)
+        + ca.dot(row.ri, loop.i.v)
+        + ca.dot(row.wj, loop.j.w)
+        + ca.dot(row.rj, loop.j.v)
+        + row.rate
+        for loop in loops
+        for row, held in zip(loop.rows, TYPES[loop.joint.type].holds_poses, strict=True)
+        if not held
+    ]
+
+
 def velocity_terms(loops: list[CutLoop]) -> Any:
-    """Ġv = −γ, m: what g̈ is when all v̇ are zero."""
+    """Ġv + ḃ = −γ, m: what g̈ is when all v̇ are zero."""
     terms = []
     for loop in loops:
         i, j = loop.i, loop.j

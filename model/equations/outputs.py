@@ -28,7 +28,7 @@ from .kinematics import (
 from .least_reactions import least, redundant
 from .loops import CutLoop, cut_reactions, residual
 from .spatial import inertia_times
-from .terms import Equations, motion_under_forces, terms
+from .terms import Equations, motion_under_forces, supplied, terms
 
 Readings = dict[str, Any]
 
@@ -59,7 +59,7 @@ def readings(eq: Equations) -> Readings:
         "energy": kinetic + potential,
         "energy_kinetic": kinetic,
         "energy_potential": potential,
-        "power_supplied": t.applied.supplied,
+        "power_supplied": supplied(eq),
         "power_dissipated": t.applied.dissipated,
     }
 

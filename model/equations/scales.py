@@ -29,10 +29,11 @@ def scales(mechanism: Mechanism, tree: Tree) -> Scales:
     """Of a mechanism with plain numbers."""
     length = _length(mechanism)
     powers: list[int] = []
-    groups: dict[tuple[str, int], list[int]] = {}
+    groups: dict[tuple[str, int, bool], list[int]] = {}
     for cut in tree.cuts:
         for lock in TYPES[cut.type].locks:
-            groups.setdefault((cut.name, lock.power), []).extend(range(len(powers), len(powers) + lock.rows))
+            rows = range(len(powers), len(powers) + lock.rows)
+            groups.setdefault((cut.name, lock.power, lock.of_speeds), []).extend(rows)
             powers += [lock.power] * lock.rows
     speeds = np.ones(tree.nv)
     for move, link in tree.moves:
@@ -43,8 +44,11 @@ def scales(mechanism: Mechanism, tree: Tree) -> Scales:
 def _length(mechanism: Mechanism) -> float:
     """The power of ten nearest to the span of the largest body, so that a metre stays a metre."""
     points: dict[str, list[np.ndarray]] = {b.name: [np.asarray(b.com, float)] for b in mechanism.bodies}
+    for mass in mechanism.point_masses:
+        points[mass.body].append(np.asarray(mass.point, float))
     for joint in mechanism.joints:
         for body, frame in ((joint.parent, joint.on_parent), (joint.child, joint.on_child)):
             points.setdefault(body, []).append(np.asarray(frame.position, float))
+        points[joint.child].append(points[joint.child][-1] + joint.radius)
     span = max(float(np.ptp(np.array(places), axis=0).max()) for places in points.values())
     return 10.0 ** round(log10(span)) if span > 0 else 1.0

@@ -132,12 +132,15 @@ def constrained(M: Any, G: Any, groups: Groups, softness: float = SOFTNESS) -> C
     return Constrained(factor, Y, rows, factorize(S, least_degree(S)), mu)
 
 
-def softened(S: Any, groups: Groups, softness: Any) -> Any:
-    """μ of each row, added to the diagonal of S in place: `softness` of the mean diagonal of its group."""
-    mu = ca.SX.zeros(S.shape[0], 1)
+def softened(S: Any, groups: Groups, softness: Any, least: Any = 0.0) -> Any:
+    """μ of each row, added to the diagonal of S in place: `softness` of the mean diagonal of its group.
+
+    `least` adds to it, a number for each row, where what is left of a row in S may be its round-off.
+    """
+    mu = ca.SX.zeros(S.shape[0], 1) + least
     for group in groups:
         if group:
-            mu[list(group)] = softness / len(group) * sum(S[i, i] for i in group) + LEAST_SOFTNESS
+            mu[list(group)] += softness / len(group) * sum(S[i, i] for i in group) + LEAST_SOFTNESS
     for k in range(S.shape[0]):
         S[k, k] += mu[k]
     return mu

@@ -4,10 +4,12 @@ Twists are V = (ω, v) and wrenches F = (m, f), both 6-vectors, angular part fir
 axes and at the origin of one frame (body-fixed). Rigid motions are in `joints/rigid_motion.py`.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import casadi as ca
 
+from ..describe.mechanism import Body, Mechanism
 from ..joints.rigid_motion import Pose, vector
 
 
@@ -87,6 +89,28 @@ def body_inertia(body: Any) -> SpatialInertia:
     m, c = ca.SX(body.mass), vector(body.com)
     I = symmetric(body.inertia) + m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)  # noqa: E741
     return SpatialInertia(m, m * c, I)
+
+
+def lumped(mechanism: Mechanism) -> Mechanism:
+    """The same mechanism with its point masses made part of their bodies; numbers stay numbers."""
+    bodies = []
+    for body in mechanism.bodies:
+        total = body_inertia(body)
+        carried = [x for x in mechanism.point_masses if x.body == body.name]
+        for x in carried:
+            total = add(total, body_inertia(Body(x.name, x.mass, x.point)))
+        if carried:
+            c = total.h / total.m
+            I = total.I - total.m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)  # noqa: E741
+            six = ca.vertcat(I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
+            body = replace(body, mass=_plain(total.m)[0], com=_plain(c), inertia=_plain(six))
+        bodies.append(body)
+    return replace(mechanism, bodies=tuple(bodies), point_masses=())
+
+
+def _plain(x: Any) -> Any:
+    """Numbers as a tuple, symbols as they are."""
+    return tuple(float(value) for value in ca.vertsplit(x)) if x.is_constant() else x
 
 
 def add(a: SpatialInertia, b: SpatialInertia) -> SpatialInertia:

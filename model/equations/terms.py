@@ -17,9 +17,10 @@ from ..describe.mechanism import Mechanism
 from .dynamics import joint_wrenches, mass_matrix, onto_joints
 from .forces import Applied, applied
 from .kinematics import Model, Motion, normalized, outward, position_rates
-from .loops import CutLoop, cut_loops, loop_jacobian, residual, velocity_terms
+from .loops import CutLoop, cut_loops, loop_jacobian, of_poses, residual, surface_rates, velocity_terms
 from .scales import Scales, scales
 from .solve import Constrained, accelerations, constrained, factorize, onto_manifold
+from .spatial import lumped
 from .topology import Tree, span
 
 
@@ -78,13 +79,15 @@ class Forces(NamedTuple):
     G: Any
     right: Any  # τ − h
     gamma: Any
+    b: Any  # G v + b = 0
 
 
 class AtRest(NamedTuple):
-    """What a pose alone decides: residual and Jacobian of the loops, and the links' frames."""
+    """What a pose alone decides: residual, Jacobian and surface rates of the loops, and the links' frames."""
 
     g: Any
     G: Any
+    b: Any
     f: Any
 
 
@@ -93,7 +96,7 @@ def equations(mechanism: Mechanism) -> Equations:
     tree = span(mechanism)
     symbolic, p, layout = parameters.symbolic(mechanism)
     return Equations(
-        Model(symbolic, tree),
+        Model(lumped(symbolic), tree),
         ca.SX.sym("q", tree.nq),
         ca.SX.sym("v", tree.nv),
         ca.SX.sym("u", len(mechanism.inputs())),
@@ -119,6 +122,7 @@ def terms(eq: Equations) -> Forces:
         loop_jacobian(eq.model, loops, motion.X),
         act.tau - h,
         -velocity_terms(loops),
+        surface_rates(loops),
     )
 
 
@@ -139,18 +143,23 @@ def dynamics(eq: Equations) -> ca.Function:
 @once
 def rates(eq: Equations) -> ca.Function:
     """(q, v, u, p) → (q̇, v̇, power): what the integrators integrate; power changes the energy."""
-    t, (dv, _) = terms(eq), motion_under_forces(eq)
+    dv, _ = motion_under_forces(eq)
     dq = position_rates(eq.model, eq.q, eq.v)
-    power = t.applied.supplied - t.applied.dissipated
+    power = supplied(eq) - terms(eq).applied.dissipated
     names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
     return ca.Function("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names)
 
 
+def supplied(eq: Equations) -> Any:
+    """Power of motors, cylinders and loads, and of running surfaces: −λᵀG v with G v = −b."""
+    return terms(eq).applied.supplied + ca.dot(motion_under_forces(eq)[1], terms(eq).b)
+
+
 @once
 def closure(eq: Equations) -> ca.Function:
-    """(q, p) → (g, G): residual and Jacobian of all cut joints."""
+    """(q, p) → (g, G, b): residual and Jacobian of all cut joints, G v + b = 0."""
     at = at_rest(eq)
-    return dense(ca.Function("closure", [eq.q, eq.p], [at.g, at.G], ["q", "p"], ["g", "G"]))
+    return dense(ca.Function("closure", [eq.q, eq.p], [at.g, at.G, at.b], ["q", "p"], ["g", "G", "b"]))
 
 
 @once
@@ -177,15 +186,15 @@ def mass_pivots(eq: Equations) -> ca.Function:
 @once
 def project_position(eq: Equations) -> ca.Function:
     """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
-    delta = onto_manifold(metric(eq), -at_rest(eq).g)
+    delta = onto_manifold(pose_metric(eq), -at_rest(eq).g)
     q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
     return ca.Function("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"])
 
 
 @once
 def project_velocity(eq: Equations) -> ca.Function:
-    """(q, v, p) → v: onto G v = 0, the nearest in the mass metric, so no power is put in."""
-    delta = onto_manifold(metric(eq), -(at_rest(eq).G @ eq.v))
+    """(q, v, p) → v: onto G v + b = 0, the nearest in the mass metric, so no power is put in."""
+    delta = onto_manifold(metric(eq), -(at_rest(eq).G @ eq.v + at_rest(eq).b))
     return ca.Function("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
 
 
@@ -210,7 +219,7 @@ def at_rest(eq: Equations) -> AtRest:
     motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     loops = cut_loops(eq.model, motion)
     G = loop_jacobian(eq.model, loops, motion.X)
-    return AtRest(residual(eq.model, loops), G, motion.f)
+    return AtRest(residual(eq.model, loops), G, surface_rates(loops), motion.f)
 
 
 @once
@@ -223,3 +232,11 @@ def mass_at_rest(eq: Equations) -> Any:
 def metric(eq: Equations) -> Constrained:
     """M and G prepared for projections, which are shortest in the mass metric."""
     return constrained(mass_at_rest(eq), at_rest(eq).G, eq.scales.groups)
+
+
+@once
+def pose_metric(eq: Equations) -> Constrained:
+    """The same with the rows that hold poses alone."""
+    if all(eq.tree.holds_poses):
+        return metric(eq)
+    return constrained(mass_at_rest(eq), of_poses(eq.model, at_rest(eq).G), eq.scales.groups)

@@ -64,6 +64,11 @@ class Tree:
         return {cut.name: slice(a, b) for cut, (a, b) in zip(self.cuts, pairwise(ends), strict=True)}
 
     @property
+    def holds_poses(self) -> tuple[bool, ...]:
+        """For each row of G whether it holds poses: those of velocity constraints hold speeds alone."""
+        return tuple(held for cut in self.cuts for held in TYPES[cut.type].holds_poses)
+
+    @property
     def row_count(self) -> int:
         return sum(TYPES[cut.type].rows for cut in self.cuts)
 
@@ -156,7 +161,7 @@ def _grow(mechanism: Mechanism) -> list[str]:
         frontier = [
             (worth(i, j), j)
             for i, j in enumerate(mechanism.joints)
-            if (j.parent in depth) != (j.child in depth) and not TYPES[j.type].two_ends
+            if (j.parent in depth) != (j.child in depth) and not TYPES[j.type].always_cut
         ]
         if not frontier:
             loose = ", ".join(b.name for b in mechanism.bodies if b.name not in depth)

@@ -3,14 +3,18 @@
 The frames i (on the parent) and j (on the child) have origins r_i, r_j and axes a_i, a_j in
 world axes; d = r_j − r_i. These are the dot-1, dot-2, coincident-point and distance
 constraints of papers 000 and 003, and a screw row. Each says how many `rows` it has, which
-`fields` of the joint it reads, whether the frames' `axes` matter to it, and whether its residual
-`wraps`, that is forgets whole turns. It returns
+`fields` of the joint it reads, whether the frames' `axes` matter to it, whether its residual
+`wraps`, that is forgets whole turns, whether it keeps the two origins `apart`, and whether it is
+`of_speeds`: a velocity constraint, which no residual belongs to. It returns
 
-- its residual Φ,
+- its residual Φ, zero where it is of speeds,
 - its derivative as covectors (c_ω, c_r) such that
-  Φ̇ = c_ωj·ω_j + c_rj·ṙ_j + c_ωi·ω_i + c_ri·ṙ_i with ω in world axes,
+  Φ̇ = c_ωj·ω_j + c_rj·ṙ_j + c_ωi·ω_i + c_ri·ṙ_i + rate with ω in world axes; `rate` is what
+  does not depend on speeds, as of a surface that runs like a belt,
 - the part Φ̈ of the second derivative that does not contain accelerations, given the
   velocities (ω, ṙ).
+
+A velocity constraint is Φ̇ = 0 without a Φ: it enters accelerations and speeds, but no pose is wrong by it.
 
 Relative quantities do not change when both frames move together, so the joints that both
 frames hang on never enter; `loops.py` relies on it.
@@ -38,7 +42,7 @@ class Ends(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One scalar constraint: residual, covectors on (ω_i, ṙ_i, ω_j, ṙ_j), velocity terms of Φ̈."""
+    """One scalar constraint: residual, covectors on (ω_i, ṙ_i, ω_j, ṙ_j), velocity terms of Φ̈, rate."""
 
     residual: Any
     wi: Any
@@ -46,6 +50,7 @@ class Row(NamedTuple):
     wj: Any
     rj: Any
     bias: Any
+    rate: Any = 0.0
 
 
 class _Primitive:
@@ -60,10 +65,13 @@ class _Primitive:
     fields: ClassVar[tuple[str, ...]] = ()
     axes: ClassVar[bool] = True
     wraps: ClassVar[bool] = False
+    apart: ClassVar[bool] = False
+    of_speeds: ClassVar[bool] = False
 
     def names(self) -> tuple[str, ...]:
         """A name for each row."""
-        return (self.label.format(**{field: AXIS[axis] for field, axis in vars(self).items()}),)
+        axes = {field: AXIS[axis] for field, axis in vars(self).items() if isinstance(axis, int)}
+        return (self.label.format(**axes),)
 
 
 @dataclass(frozen=True)
@@ -147,6 +155,7 @@ class FixedDistance(_Primitive):
     label = "distance"
     fields = ("length",)
     axes = False
+    apart = True
     power = 2
 
     def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
@@ -164,6 +173,7 @@ class SlideDistance(_Primitive):
 
     label = "distance from the slide"
     fields = ("length", "travel")
+    apart = True
     power = 2
 
     def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
@@ -214,4 +224,95 @@ class Thread(_Primitive):
         ]
 
 
-Primitive = Across | Along | AlongChild | Together | FixedDistance | SlideDistance | Thread
+class _Touching(_Primitive):
+    """A `round` body around frame j touches the plane through frame i's origin across its z axis.
+
+    The lowest point is r_j + s. A ball has s = −ρ z_i; a wheel, a thin ring about z_j, has s = ρ a × t with
+    the axle a = z_j and the track t = a × z_i / |a × z_i|. Along a direction u fixed in the plane the
+    body's material point there moves over the plane's by
+
+        u·(ṙ_j + ω_j × s − ṙ_i − ω_i × (d + s)),
+
+    which for u = z_i is the rate of the gap: at the lowest point, going along the body changes no height.
+    """
+
+    apart = True
+    round: str
+
+    def arm(self, e: Ends, joint: Any) -> tuple[Any, Any]:
+        """s and its rate."""
+        n, dn = e.Ri[:, 2], ca.cross(e.wi, e.Ri[:, 2])
+        if self.round == "ball":
+            return -joint.radius * n, -joint.radius * dn
+        a, da = e.Rj[:, 2], ca.cross(e.wj, e.Rj[:, 2])
+        along, rate = ca.cross(a, n), ca.cross(da, n) + ca.cross(a, dn)
+        size = ca.norm_2(along)
+        t = along / size
+        dt = (rate - t * ca.dot(t, rate)) / size
+        return joint.radius * ca.cross(a, t), joint.radius * (ca.cross(da, t) + ca.cross(a, dt))
+
+    def touch(self, e: Ends, joint: Any, axis: int) -> Row:
+        """The row of one axis of frame i."""
+        s, ds = self.arm(e, joint)
+        u, lever, dd = e.Ri[:, axis], e.rj - e.ri + s, e.vj - e.vi + ds
+        speed = e.vj + ca.cross(e.wj, s) - e.vi - ca.cross(e.wi, lever)
+        bias = ca.dot(ca.cross(e.wi, u), speed) + ca.dot(u, ca.cross(e.wj, ds) - ca.cross(e.wi, dd))
+        return Row(ca.dot(u, lever), ca.cross(u, lever), -u, ca.cross(s, u), u, bias)
+
+
+@dataclass(frozen=True)
+class Contact(_Touching):
+    """The lowest point lies in the plane: Φ = z_i·(d + s)."""
+
+    label = "contact"
+    fields = ("radius",)
+    round: str
+
+    def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
+        return [self.touch(e, joint, 2)]
+
+
+@dataclass(frozen=True)
+class NoSlip(_Touching):
+    """The material point that touches moves with the plane's surface, which runs by `belt` along x and y."""
+
+    rows = 2
+    fields = ("radius", "belt")
+    of_speeds = True
+    round: str
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"slip along {x}" for x in AXIS[:2])
+
+    def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
+        return [
+            self.touch(e, joint, k)._replace(residual=ca.SX(0), rate=-joint.belt[k]) for k in range(self.rows)
+        ]
+
+
+@dataclass(frozen=True)
+class NoSideslip(_Primitive):
+    """Frame j's origin does not move along its axis `a` over the parent: w·(ṙ_j − ṙ_i − ω_i × d) = 0."""
+
+    label = "slip along the child's {a}"
+    a: int
+    of_speeds = True
+
+    def evaluate(self, e: Ends, joint: Any, base: Any) -> list[Row]:
+        w, d, dd = e.Rj[:, self.a], e.rj - e.ri, e.vj - e.vi
+        bias = ca.dot(ca.cross(e.wj, w), dd - ca.cross(e.wi, d)) - ca.dot(w, ca.cross(e.wi, dd))
+        return [Row(ca.SX(0), ca.cross(w, d), -w, ca.SX(3, 1), w, bias)]
+
+
+Primitive = (
+    Across
+    | Along
+    | AlongChild
+    | Together
+    | FixedDistance
+    | SlideDistance
+    | Thread
+    | Contact
+    | NoSlip
+    | NoSideslip
+)

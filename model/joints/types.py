@@ -4,7 +4,7 @@
    the joint can't be in the tree and is always cut.
 2. `locks` are what it forbids when it is cut, as primitive constraints (`joints/rows.py`, papers 000
    and 003) between the frame on the parent (i) and the frame on the child (j). The number of rows
-   plus the number of speeds is 6 for joints with moves.
+   plus the number of speeds is 6 for joints with moves. Those of rolling and blades are of speeds.
 3. `measure` reads the coordinates back from the relative pose (R, p), its Euler parameters e and
    the joint: the inverse of the moves. It says where a cut joint is, and turns Cartesian
    poses into joint coordinates.
@@ -20,7 +20,19 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from .moves import Hz, Move, Px, Py, Pz, Q, Rx, Ry, Rz, Slide, Turn
-from .rows import Across, Along, AlongChild, FixedDistance, Primitive, SlideDistance, Thread, Together
+from .rows import (
+    Across,
+    Along,
+    AlongChild,
+    Contact,
+    FixedDistance,
+    NoSideslip,
+    NoSlip,
+    Primitive,
+    SlideDistance,
+    Thread,
+    Together,
+)
 
 X, Y, Z = 0, 1, 2
 LOCK_ROWS = "xyzijk"  # of the lock constraint of paper 001: three slides, three turns
@@ -98,6 +110,16 @@ class JointType:
         return sum(lock.rows for lock in self.locks)
 
     @property
+    def always_cut(self) -> bool:
+        """Whether it can't be in the tree."""
+        return self.moves is None
+
+    @property
+    def holds_poses(self) -> tuple[bool, ...]:
+        """For each row whether it holds poses, and not only speeds."""
+        return tuple(not lock.of_speeds for lock in self.locks for _ in range(lock.rows))
+
+    @property
     def wraps(self) -> bool:
         """Whether it forgets whole turns when it is cut, and so should rather be in the tree."""
         return any(lock.wraps for lock in self.locks)
@@ -125,7 +147,7 @@ class JointType:
                 return None
             turned = turned or move.turns
             free += lock_rows(move)
-        return None if self.two_ends else "".join(row for row in LOCK_ROWS if row not in free)
+        return None if self.always_cut else "".join(row for row in LOCK_ROWS if row not in free)
 
     # -- how it is described and drawn -----------------------------------------------------
 
@@ -136,8 +158,8 @@ class JointType:
 
     @property
     def two_ends(self) -> bool:
-        """Whether it spans a distance: it is always cut, and drawn from a point to another."""
-        return self.moves is None
+        """Whether it spans a distance: it is drawn from a point to another."""
+        return any(lock.apart for lock in self.locks)
 
     @property
     def directionless_ends(self) -> bool:
@@ -162,7 +184,12 @@ class JointType:
     @property
     def stretched(self) -> bool:
         """Whether its two ends come apart along its axis: drawn with a line between them."""
-        return self.two_ends or Z in self.slides
+        return "length" in self.fields or Z in self.slides
+
+    @property
+    def rides(self) -> bool:
+        """Whether it is where its child is, and not at a place of the parent: what rolls, a blade."""
+        return not all(self.holds_poses)
 
     @property
     def filled(self) -> bool:
@@ -277,6 +304,31 @@ TYPES: dict[str, JointType] = {
             lambda R, p, e, joint: [],
             "a massless rod 'length' long, from a slide held at 'travel' along the parent's axis",
             "s",
+        ),
+        # Velocity constraints: rows that hold speeds and no pose.
+        JointType(
+            "rolling",
+            None,
+            (Contact("wheel"), NoSlip("wheel")),
+            lambda R, p, e, joint: [],
+            "a wheel of `radius` about the child's axis rolls on the plane across the parent's",
+            "o",
+        ),
+        JointType(
+            "rolling-ball",
+            None,
+            (Contact("ball"), NoSlip("ball")),
+            lambda R, p, e, joint: [],
+            "a ball of `radius` around the child's point rolls on the plane across the parent's axis",
+            "o",
+        ),
+        JointType(
+            "knife-edge",
+            None,
+            (NoSideslip(Z),),
+            lambda R, p, e, joint: [],
+            "a blade or skate: its point on the child does not move along the child's axis",
+            "|",
         ),
     )
 }

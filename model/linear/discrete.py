@@ -20,16 +20,16 @@ def discretize(engine: Engine, state: State, h: float, states: Any = None) -> Li
     ∂x'/∂x and ∂x'/∂u of the very code that `step` runs (a single step, no sub-steps), carried
     along the manifold's tangents and read in the same chart at the new state.
     """
-    R = chart(engine, state, states)
+    R, speeds = at_chart = chart(engine, state, states)
     eq, nv, nu = engine.equations, engine.tree.nv, len(engine.inputs)
     at = (state.q, state.v, state.work, state.u, state.p, h)
     step = unjudged(eq)
-    T = tangents(engine, state, R)
+    T = tangents(engine, state, at_chart)
     n = T.shape[1]
     moved = coordinate_map(engine, state.q) @ T[:nv], T[nv:]
     dq, dv = (np.hstack([x, np.zeros((len(x), nu))]) for x in moved)
     du = np.hstack([np.zeros((nu, n)), np.eye(nu)])
     new, slopes = Directional(step, n + nu)(at, [dq, dv, None, du, None, None])
     turned = np.linalg.pinv(coordinate_map(engine, new[0].ravel())) @ slopes[0]
-    both = np.vstack([R @ turned, R @ slopes[1]])
-    return replace(linearize(engine, state, states=R), A=both[:, :n], B=both[:, n:], step=h)
+    both = np.vstack([R @ turned, R[:speeds] @ slopes[1]])
+    return replace(linearize(engine, state, states=at_chart), A=both[:, :n], B=both[:, n:], step=h)

@@ -5,7 +5,7 @@ concern. The states are displacements d from the present pose, as the lift count
 (`manifold/lift.py`): δd = δθ here, and δḋ = δv − ½ ω×δd for a ball, since ḋ = E(d) v. So this is
 the derivative of the lift's own ẋ = f(x), the same that an FMU's directional derivatives give.
 
-With E(q, v, v̇, λ, u) = M v̇ + h − τ + Gᵀλ = 0 and c(q, v, v̇) = G v̇ + Ġv = 0, and a chart
+With E(q, v, v̇, λ, u) = M v̇ + h − τ + Gᵀλ = 0 and c(q, v, v̇) = G v̇ + Ġv + ḃ = 0, and a chart
 y = R θ, R v of p = nv − rank G independent coordinates:
 
 - W, Z solve M W + GᵀZ = Rᵀ, G W = 0. Then R W = (KᵀMK)⁻¹ and K = W (R W)⁻¹ (004, 2.44): a
@@ -15,6 +15,11 @@ y = R θ, R v of p = nv − rank G independent coordinates:
 - δθ = K δy_q and δv = K δy_v + δv₀ with R δv₀ = 0, G δv₀ = −D_q(Gv) K δy_q. For constant
   fields k, v the derivatives commute up to the bracket, D_q(Gv)k = ½(∂c/∂v k − G[v, k]), so the
   paper's K̇ costs nothing new.
+
+Velocity constraints leave fewer independent speeds, y_v = R_v v with R_v the first rows of R, than
+independent coordinates. Then K above belongs to R_v and all rows of G, and δθ = K_q δy_q is the same with R
+and the rows that hold poses. What holds speeds alone is no derivative of anything, so that its D_q(Gv + b)
+is taken as it is.
 
 The derivatives of E and c are taken by automatic differentiation of the recursions, for any R.
 `linear/derivatives_closed.py` is the other road, the recursions of paper 004, 4.3 and 4.4, differentiated by
@@ -29,20 +34,24 @@ import casadi as ca
 from ..equations.dynamics import armature, joint_wrenches, onto_joints
 from ..equations.forces import Applied, applied, push
 from ..equations.kinematics import Motion, outward, position_rates
-from ..equations.loops import CutLoop, cut_loops, cut_reactions, velocity_terms
+from ..equations.loops import CutLoop, cut_loops, cut_reactions, of_poses, slips, velocity_terms
 from ..equations.solve import Constrained, accelerations, backward, constrained, entries, factorize, forward
 from ..equations.terms import Equations, terms
 from ..thresholds import REGULAR_SOFTNESS
 
 
 class ResidualSlopes(NamedTuple):
-    """Derivatives of E (nv) and c (m) at constant v̇ and λ, along tangent, speeds and inputs."""
+    """Derivatives of E (nv) and c (m) at constant v̇ and λ, along tangent, speeds and inputs.
+
+    `sq` are those of G v + b along the tangent, of the rows that hold speeds alone.
+    """
 
     Eq: Any
     Ev: Any
     Eu: Any
     cq: Any
     cv: Any
+    sq: Any
 
 
 class Tangent(NamedTuple):
@@ -50,8 +59,10 @@ class Tangent(NamedTuple):
 
     W: Any
     Z: Any
-    K: Any  # δθ = K δy_q
-    X: Any  # δv = (X − K R X) δy_q + K δy_v, with G X = −D_q(Gv) K
+    R: Any  # of the speeds
+    K: Any  # δv = L δy_q + K δy_v
+    Kq: Any  # δθ = Kq δy_q; K itself unless some rows hold speeds alone
+    X: Any  # L = X − K R X, with G X = −D_q(Gv + b) Kq
     partials: ResidualSlopes
 
 
@@ -70,13 +81,14 @@ def bracket(eq: Equations, v: Any) -> Any:
 
 
 class Residuals(NamedTuple):
-    """E and c with free accelerations, multipliers, and displacements δ on top of q."""
+    """E and c, and slips, with free accelerations, multipliers, and displacements δ on top of q."""
 
     a: Any
     lam: Any
     delta: Any
     E: Any
     c: Any
+    s: Any
 
 
 def displaced(eq: Equations, a: Any = None) -> tuple[Any, Motion, list[CutLoop], Applied]:
@@ -98,7 +110,7 @@ def residuals(eq: Equations) -> Residuals:
         push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
         push(wrenches, motion, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
     E = onto_joints(eq.model, joint_wrenches(eq.model, motion, wrenches)) + armature(eq.model) * a - act.tau
-    return Residuals(a, lam, delta, E, c)
+    return Residuals(a, lam, delta, E, c, ca.vertcat(*slips(loops), ca.SX(0, 1)))
 
 
 def residual_slopes(eq: Equations, dv: Any, lam: Any) -> ResidualSlopes:
@@ -106,26 +118,33 @@ def residual_slopes(eq: Equations, dv: Any, lam: Any) -> ResidualSlopes:
     r = residuals(eq)
     nv, zero = eq.tree.nv, ca.SX(eq.tree.nv, 1)
     J = ca.jacobian(ca.vertcat(r.E, r.c), ca.vertcat(r.delta, eq.v, eq.u))
-    f = ca.Function("partials", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, r.delta], [J])
-    J = ca.sparsify(f(eq.q, eq.v, eq.u, eq.p, dv, lam, zero))
+    slopes = [J, ca.jacobian(r.s, r.delta)]
+    f = ca.Function("partials", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, r.delta], slopes)
+    J, sq = (ca.sparsify(x) for x in f(eq.q, eq.v, eq.u, eq.p, dv, lam, zero))
     E, c, v, u = slice(0, nv), slice(nv, J.shape[0]), slice(nv, 2 * nv), slice(2 * nv, J.shape[1])
-    return ResidualSlopes(J[E, :nv], J[E, v], J[E, u], J[c, :nv], J[c, v])
+    return ResidualSlopes(J[E, :nv], J[E, v], J[E, u], J[c, :nv], J[c, v], sq)
 
 
-def tangent_point(eq: Equations, R: Any) -> Tangent:
-    """Accelerations, chart and partial derivatives at a state; R is p × nv."""
-    t = terms(eq)
+def tangent_point(eq: Equations, chart: Any, speeds: int | None = None) -> Tangent:
+    """Accelerations, chart and partial derivatives at a state; R_v are the chart's first `speeds` rows."""
+    t, R = terms(eq), chart[:speeds, :]
     system = constrained(t.M, t.G, eq.scales.groups, REGULAR_SOFTNESS)
     dv, lam = accelerations(system, t.right, t.gamma, 2)
     zero = ca.SX.zeros(t.G.shape[0], 1)
     pairs = [accelerations(system, row.T, zero, 1) for row in ca.vertsplit(R)]
     W = ca.horzcat(*(w for w, _ in pairs))
     Z = ca.horzcat(*(z for _, z in pairs))
-    K = _basis(W, R)
+    K = Kq = _basis(W, R)
     part = residual_slopes(eq, dv, lam)
-    half = 0.5 * (part.cv @ K - t.G @ (bracket(eq, eq.v) @ K))  # D_q(Gv) K
-    X = ca.horzcat(*(_onto(system, -column) for column in ca.horzsplit(half)))
-    return Tangent(W, Z, K, X, part)
+    if not all(eq.tree.holds_poses):
+        poses = constrained(t.M, of_poses(eq.model, t.G), eq.scales.groups, REGULAR_SOFTNESS)
+        Kq = _basis(
+            ca.horzcat(*(accelerations(poses, row.T, zero, 1)[0] for row in ca.vertsplit(chart))), chart
+        )
+    turned = 0.5 * (part.cv @ Kq - t.G @ (bracket(eq, eq.v) @ Kq))  # D_q(Gv) Kq
+    turned[[k for k, held in enumerate(eq.tree.holds_poses) if not held], :] = part.sq @ Kq
+    X = ca.horzcat(*(_onto(system, -column) for column in ca.horzsplit(turned)))
+    return Tangent(W, Z, R, K, Kq, X, part)
 
 
 def _onto(system: Constrained, c: Any) -> Any:
@@ -162,32 +181,48 @@ def picked_speeds(R: Any) -> dict[int, int]:
     return dict(zip(columns, rows, strict=True))
 
 
-def linear(eq: Equations, R: Any) -> ca.Function:
-    """(q, v, u, p) → (A, B): δẏ = A δy + B δu in the chart R, 2p × 2p and 2p × inputs.
+def linear(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
+    """(q, v, u, p) → (A, B): δẏ = A δy + B δu in the chart R, a row for each coordinate and each speed.
 
-    A = [−½R[v,·]K, I; Â21, Â22] (004, 4.2; the printed one lacks τ(t) and the balls' bracket).
+    A = [R L − ½R[v,·]K, R K; Â21, Â22] (004, 4.2; the printed one lacks τ(t) and the balls' bracket), where
+    R K = 1 and R L = 0 but for the coordinates whose speeds depend on the others.
     """
-    t = tangent_point(eq, R)
+    t = tangent_point(eq, R, speeds)
     part = t.partials
     gq = -(t.W.T @ part.Eq + t.Z.T @ part.cq)
     gv = -(t.W.T @ part.Ev + t.Z.T @ part.cv)
     A22 = gv @ t.K
-    A21 = gq @ t.K + gv @ t.X - A22 @ (R @ t.X)
-    return state_space("linear", eq, R, t.K, (A21, A22, -(t.W.T @ part.Eu)))
+    A21 = gq @ t.Kq + gv @ t.X - A22 @ (t.R @ t.X)
+    led = R[A22.shape[0] :, :]
+    return state_space("linear", eq, R, t.Kq, (A21, A22, -(t.W.T @ part.Eu)), (led @ _lead(t), led @ t.K))
 
 
-def state_space(name: str, eq: Equations, R: Any, K: Any, lower: tuple[Any, Any, Any]) -> ca.Function:
-    """(q, v, u, p) → (A, B), whose lower halves are Â21, Â22 and the inputs' matrix."""
+def _lead(t: Tangent) -> Any:
+    """L: what a displacement does to the speeds while the independent ones stay."""
+    return t.X - t.K @ (t.R @ t.X)
+
+
+def state_space(
+    name: str, eq: Equations, R: Any, K: Any, lower: tuple[Any, Any, Any], led: tuple[Any, Any] | None = None
+) -> ca.Function:
+    """(q, v, u, p) → (A, B), whose lower halves are Â21, Â22 and the inputs' matrix.
+
+    `led` are R L and R K of the coordinates whose speeds depend on the others.
+    """
     A21, A22, B2 = lower
-    A = ca.blockcat([[-0.5 * (R @ (bracket(eq, eq.v) @ K)), ca.SX.eye(R.shape[0])], [A21, A22]])
-    B = ca.vertcat(ca.SX(R.shape[0], eq.u.numel()), B2)
+    p, n = R.shape[0], A22.shape[0]
+    A11, A12 = -0.5 * (R @ (bracket(eq, eq.v) @ K)), ca.SX.eye(n)
+    if led is not None:
+        A11, A12 = A11 + ca.vertcat(ca.SX(n, p), led[0]), ca.vertcat(A12, led[1])
+    A = ca.blockcat([[A11, A12], [A21, A22]])
+    B = ca.vertcat(ca.SX(p, eq.u.numel()), B2)
     arguments, names = _arguments(eq, R)
     return ca.Function(name, arguments, ca.cse([ca.densify(A), ca.densify(B)]), names, ["A", "B"])
 
 
-def tangent_basis(eq: Equations, R: Any) -> ca.Function:
-    """(q, v, u, p) → T = [K 0; L K], 2nv × 2p: the perturbations (δθ, δv) that stay on the manifold."""
-    t = tangent_point(eq, R)
-    T = ca.blockcat([[t.K, ca.SX(*t.K.shape)], [t.X - t.K @ (R @ t.X), t.K]])
+def tangent_basis(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
+    """(q, v, u, p) → T = [Kq 0; L K], 2nv rows: the perturbations (δθ, δv) that stay on the manifold."""
+    t = tangent_point(eq, R, speeds)
+    T = ca.blockcat([[t.Kq, ca.SX(*t.K.shape)], [_lead(t), t.K]])
     arguments, names = _arguments(eq, R)
     return ca.Function("tangent_basis", arguments, [ca.densify(T)], names, ["T"])

@@ -9,7 +9,7 @@ import numpy as np
 from ..compile.kernel import Kernel
 from ..engine import Engine
 from ..equations.terms import Equations, dynamics
-from ..run.independent import chart
+from ..run.independent import Independent, chart
 from ..state import State
 from ..variables import Variable
 from . import exact as written
@@ -33,14 +33,14 @@ def linearize(
     outputs : output names, the description's own outputs if None, the states if it has none.
     states : joints whose positions and speeds become the states, or a chart: see `run/independent.py`.
     """
-    R = chart(engine, state, states)
+    chosen_states = chart(engine, state, states)
     at = (state.q, state.v, state.u, state.p)
-    A, B = linear_kernel(engine, R)(*at)
-    T = tangents(engine, state, R)
+    A, B = linear_kernel(engine, chosen_states)(*at)
+    T = tangents(engine, state, chosen_states)
     table = engine.variables
     driven = table.inputs.columns(inputs)
     take = [column.where.start for column in driven]
-    names, units = state_names(engine, R)
+    names, units = state_names(engine, chosen_states)
     own = [name for name in table.own if table.outputs.find(name).differentiable]
     if outputs is None and not own:
         C, D = np.eye(len(A)), np.zeros((len(A), len(take)))
@@ -56,10 +56,10 @@ def linearize(
     return LinearModel(A, B[:, take], C, D, *named, *measured, T[: engine.tree.nv], joints, state.time)
 
 
-def tangents(engine: Engine, state: State, R: np.ndarray) -> np.ndarray:
-    """T = [K 0; L K]: the perturbations (δθ, δv) of each state, 2nv × 2p."""
+def tangents(engine: Engine, state: State, chart: Independent) -> np.ndarray:
+    """T = [K 0; L K]: the perturbations (δθ, δv) of each state, 2nv × states."""
     at = (state.q, state.v, state.u, state.p)
-    return np.asarray(chart_kernel(engine, "tangent_basis", R)(*at))
+    return np.asarray(chart_kernel(engine, "tangent_basis", chart)(*at))
 
 
 def underlying_model(engine: Engine, state: State, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -90,16 +90,17 @@ def _map(eq: Equations) -> ca.Function:
     return ca.Function("tangent_map", [eq.q], [ca.densify(written.tangent_map(eq))], ["q"], ["N"])
 
 
-def state_names(engine: Engine, R: np.ndarray) -> tuple[list[str], list[str]]:
+def state_names(engine: Engine, chart: Independent) -> tuple[list[str], list[str]]:
     """Names and units of the states: positions, then speeds; y1, y2, … where R mixes joints."""
+    R, count = chart
     picks = [np.flatnonzero(row) for row in R]
     if not all(len(pick) == 1 and row[pick[0]] == 1 for pick, row in zip(picks, R, strict=True)):
         names = [f"y{k + 1}" for k in range(len(R))]
-        return [*names, *(f"d{name}" for name in names)], ["1"] * len(R) + ["1/s"] * len(R)
+        return [*names, *(f"d{name}" for name in names[:count])], ["1"] * len(R) + ["1/s"] * count
     speeds = engine.variables.speeds.columns()
     states = []
-    for what in ("position", "velocity"):
-        for pick in picks:
+    for what, chosen in (("position", picks), ("velocity", picks[:count])):
+        for pick in chosen:
             speed = speeds[pick[0]]
             joint, bracket, part = speed.name.partition("[")
             unit = speed.unit if what == "velocity" else speed.unit.removesuffix("/s")
@@ -107,33 +108,35 @@ def state_names(engine: Engine, R: np.ndarray) -> tuple[list[str], list[str]]:
     return [name for name, _ in states], [unit for _, unit in states]
 
 
-def linear_kernel(engine: Engine, R: np.ndarray) -> Kernel:
+def linear_kernel(engine: Engine, chart: Independent) -> Kernel:
     """The traced A and B of a chart; a selection of speeds gets code of its own."""
-    return chart_kernel(engine, "linear", R)
+    return chart_kernel(engine, "linear", chart)
 
 
-def fewest_operations(eq: Equations, R: Any) -> ca.Function:
+def fewest_operations(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     """A and B by the road that takes fewer operations, as `cutjoint reproduce spencer-linear` counts them.
 
-    Where R picks speeds that is the thesis' recursions, otherwise automatic differentiation.
+    Where R picks speeds that is the thesis' recursions, which know no velocity constraints; otherwise
+    automatic differentiation.
     """
-    picks = R.is_constant() and R.shape[0] > 0
-    return recursive_linear(eq, R) if picks else written.linear(eq, R)
+    picks = R.is_constant() and R.shape[0] > 0 and all(eq.tree.holds_poses)
+    return recursive_linear(eq, R) if picks else written.linear(eq, R, speeds)
 
 
-def chart_kernel(engine: Engine, name: str, R: np.ndarray) -> Any:
+def chart_kernel(engine: Engine, name: str, chart: Independent) -> Any:
     """A traced function of `linear/exact.py` for a chart, kept with the engine's kernels.
 
     Selections of speeds fold into the code; any other R becomes an argument, so that a
     chart that changes from pose to pose is not traced again.
     """
+    R, speeds = chart
     folded = bool(((R == 0) | (R == 1)).all() and (R.sum(axis=1) == 1).all())
     key = f"{name}{np.flatnonzero(R).tolist()}" if folded else f"{name}{R.shape}"
+    key += f"-{speeds}" if speeds < len(R) else ""
 
     def make(eq: Equations) -> ca.Function:
         function = fewest_operations if name == "linear" else getattr(written, name)
-        chart = ca.sparsify(ca.SX(ca.DM(R))) if folded else ca.SX.sym("R", *R.shape)
-        return function(eq, chart)
+        return function(eq, ca.sparsify(ca.SX(ca.DM(R))) if folded else ca.SX.sym("R", *R.shape), speeds)
 
     found = engine.kernel(key, make)
     if folded:

@@ -1,17 +1,26 @@
 """Charts by coordinate partitioning (paper 004, 2.3): which speeds are independent, and for how long.
 
-A chart is a reference pose r and a choice of dependent speeds, `free`: 1 for every dependent one, 0
-for every independent one. The choice is pivoted QR's: `rank` columns of G, each the longest once
-those before it are taken out; the smallest pivot tells how far they are from dependence. All of it is
-traced, so that Python and FMU make the same choices.
+A chart is a reference pose r and a choice of dependent speeds, `free_v`, and among them of dependent
+coordinates, `free`: 1 for every dependent one, 0 for every independent one. They are the same unless
+velocity constraints leave fewer speeds independent than coordinates. The choice is pivoted QR's: as many
+columns of G as its rank says, each the longest once those before it are taken out; the smallest pivot tells
+how far they are from dependence. All of it is traced, so that Python and FMU make the same choices.
 """
 
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import casadi as ca
 
 from ..equations.terms import Equations, closure, once
 from ..thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
+
+
+class Ranks(NamedTuple):
+    """Of the rows that hold poses, and of all rows: they differ where there are velocity constraints."""
+
+    poses: int
+    speeds: int
 
 
 @lru_cache
@@ -50,32 +59,45 @@ def unitless_jacobian(eq: Equations) -> ca.Function:
     return ca.Function("unitless_jacobian", [eq.q, eq.p], [ca.densify(G)], ["q", "p"], ["G"])
 
 
-def partition(eq: Equations, rank: int) -> ca.Function:
-    """(q, p) → (free, regular): the dependent speeds at a pose; `regular` is 0 where there are none."""
+def _levels(eq: Equations, G: Any, ranks: Ranks) -> list[tuple[Any, int]]:
+    """All rows with their rank, and those that hold poses with theirs where they are fewer."""
+    held = [k for k, kept in enumerate(eq.tree.holds_poses) if kept]
+    return [(G, ranks.speeds), (G[held, :], ranks.poses)][: 1 + (len(held) < G.shape[0])]
+
+
+def partition(eq: Equations, ranks: Ranks) -> ca.Function:
+    """(q, p) → (free, free_v, regular): what depends on the rest at a pose; `regular` is 0 if nothing can."""
     q, p = eq.symbols("q", "p")
-    G = unitless_jacobian(eq)(q, p)
-    free, smallest = pivots(G.shape, rank)(G, ca.MX.ones(eq.tree.nv, 1))
-    regular = smallest >= RANK * ca.norm_inf(ca.vec(G)) if G.numel() else ca.MX(1)
-    return ca.Function("partition", [q, p], [free, regular], ["q", "p"], ["free", "regular"])
+    chosen, regular = [ca.MX.ones(eq.tree.nv, 1)], ca.MX(1)
+    for G, rank in _levels(eq, unitless_jacobian(eq)(q, p), ranks):
+        free, smallest = pivots(G.shape, rank)(G, chosen[-1])
+        chosen.append(free)
+        if G.numel():
+            regular = ca.logic_and(regular, smallest >= RANK * ca.norm_inf(ca.vec(G)))
+    results = [chosen[-1], chosen[1], regular]
+    return ca.Function("partition", [q, p], results, ["q", "p"], ["free", "free_v", "regular"])
 
 
-def margin(eq: Equations, rank: int) -> ca.Function:
-    """(q, d, free, p) → room: how far a chart is from being left, negative beyond; NaN at a singular pose."""
-    q, d, free, p = eq.symbols("q", "d", "free", "p")
+def margin(eq: Equations, ranks: Ranks) -> ca.Function:
+    """(q, d, free, free_v, p) → room: how far a chart is from being left, negative beyond; or NaN."""
+    q, d, free, free_v, p = eq.symbols("q", "d", "free", "free_v", "p")
     room = ca.MX(1 - POOR)
-    if rank:
-        G = unitless_jacobian(eq)(q, p)
-        choose = pivots(G.shape, rank)
-        best, mine = choose(G, ca.MX.ones(eq.tree.nv, 1))[1], choose(G, free)[1]
-        room = mine / best - POOR
+    allowed = ca.MX.ones(eq.tree.nv, 1)
+    for (G, rank), mine in zip(_levels(eq, unitless_jacobian(eq)(q, p), ranks), (free_v, free), strict=False):
+        if rank:
+            choose = pivots(G.shape, rank)
+            here = choose(G, mine)[1] / choose(G, allowed)[1] - POOR
+            room = ca.if_else(room > here, here, room + 0 * here)  # NaN stays
+        allowed = free_v
     for move, link in eq.tree.moves:
         if not move.plain:
             room = ca.if_else(FAR - ca.norm_inf(d[link.v]) < room, FAR - ca.norm_inf(d[link.v]), room)
-    return ca.Function("margin", [q, d, free, p], [room], ["q", "d", "free", "p"], ["room"])
+    names = ["q", "d", "free", "free_v", "p"]
+    return ca.Function("margin", [q, d, free, free_v, p], [room], names, ["room"])
 
 
 def passed(eq: Equations, rank: int) -> ca.Function:
-    """(q, d, rate, v, dv; q0, d0, rate0, v0, dv0; free, p) → jumped: a singular pose was passed wrongly.
+    """(q, d, rate, v, dv; q0, d0, rate0, v0, dv0; free_v, p) → jumped: a singular pose was passed wrongly.
 
     At a singular pose two branches of closed poses meet, and a solver may leave on the wrong one, with
     speeds that jump. It can have passed one only if the dependent columns of G have changed by more than
@@ -84,7 +106,7 @@ def passed(eq: Equations, rank: int) -> ca.Function:
     """
     now = eq.symbols("q", "d", "rate", "v", "dv")
     before = eq.symbols("q0", "d0", "rate0", "v0", "dv0")
-    free, p = eq.symbols("free", "p")
+    free, p = eq.symbols("free_v", "p")
     (q, d, rate, v, dv), (q0, d0, rate0, v0, dv0) = now, before
     jumped = ca.MX(0)
     if rank:
@@ -97,5 +119,5 @@ def passed(eq: Equations, rank: int) -> ca.Function:
         miss, *speeds = ((x / eq.scales.speeds) for x in (v - v0 - tau * (dv + dv0) / 2, v, v0))
         smooth = ca.sumsqr(miss) <= JUMP**2 * (ca.sumsqr(speeds[0]) + ca.sumsqr(speeds[1]))
         jumped = ca.logic_and(possible, ca.logic_not(smooth))
-    names = ["q", "d", "rate", "v", "dv", "q0", "d0", "rate0", "v0", "dv0", "free", "p"]
+    names = ["q", "d", "rate", "v", "dv", "q0", "d0", "rate0", "v0", "dv0", "free_v", "p"]
     return ca.Function("passed", [*now, *before, free, p], [jumped], names, ["jumped"])

@@ -19,7 +19,7 @@ import casadi as ca
 
 from ..equations.forces import cut_speeds
 from ..equations.kinematics import outward
-from ..equations.loops import cut_loops
+from ..equations.loops import cut_loops, of_poses
 from ..equations.scales import Scales
 from ..equations.solve import Groups, factorize, least_degree, proximal, softened
 from ..equations.terms import Equations, closure, once, retraction
@@ -30,6 +30,7 @@ from ..thresholds import (
     LAST_DAMPING,
     LONGEST,
     MOST_DAMPING,
+    NOTHING,
     OPEN,
     ROUND_OFF,
     SLIP,
@@ -56,22 +57,26 @@ def free_directions(eq: Equations) -> Free:
     return Free(F, size @ F @ size)
 
 
-def closing_multipliers(groups: Groups, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
+def closing_multipliers(
+    eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0, groups: Groups | None = None
+) -> Any:
     """λ of (J F Jᵀ + ε)λ = c; x = F Jᵀλ is then the shortest one with J x = c and x = F x.
 
-    Without damping ε fades by proximal sweeps; a damping of the mean diagonal stays.
+    Without damping ε fades by proximal sweeps; a damping of the mean diagonal stays. J has the rows of the
+    loops unless it is told which of its rows are measured together.
     """
     if not J.shape[0]:
         return ca.SX(0, 1)
     S = ca.SX(J @ F @ J.T)
-    mu = softened(S, groups, SOFTNESS + damping)
+    whole = ca.sum2((J @ ca.diag(ca.DM(eq.scales.speeds))) ** 2)
+    mu = softened(S, groups or eq.scales.groups, SOFTNESS + damping, NOTHING**2 * whole)
     fading = mu if isinstance(damping, int) else ca.if_else(damping > 0, 0, mu)
     return proximal(factorize(S, least_degree(S)), fading, c)
 
 
 def shortest_free(eq: Equations, J: Any, F: Any, c: Any, damping: Any = 0) -> Any:
     """x = F Jᵀ(J F Jᵀ)⁻¹ c."""
-    return F @ (J.T @ closing_multipliers(eq.scales.groups, J, F, c, damping))
+    return F @ (J.T @ closing_multipliers(eq, J, F, c, damping))
 
 
 def along_displacement(eq: Equations, G: Any, d: Any) -> Any:
@@ -108,8 +113,8 @@ def pieces_by_joint(eq: Equations) -> Pieces:
 def newton_step(eq: Equations, free: Free) -> ca.Function:
     """(r, d, free, damping, p) → (δ, g): a step of Newton's method, and the residual before it."""
     r, d, damping = ca.SX.sym("r", eq.tree.nq), ca.SX.sym("d", eq.tree.nv), ca.SX.sym("damping")
-    g, G = closure(eq)(retraction(eq)(r, d), eq.p)
-    J = along_displacement(eq, ca.sparsify(G), d)
+    g, G, _ = closure(eq)(retraction(eq)(r, d), eq.p)
+    J = along_displacement(eq, of_poses(eq.model, ca.sparsify(G)), d)
     delta = shortest_free(eq, J, free.F, -ca.densify(g), damping)
     return ca.Function("newton", [r, d, free.symbol, damping, eq.p], [ca.densify(delta), ca.densify(g)])
 
@@ -181,15 +186,16 @@ def assembly(eq: Equations) -> ca.Function:
 
 
 def _speeds(eq: Equations, free: Free) -> ca.Function:
-    """(q, v, free, p) → v: what is free of v made to satisfy G v = 0 by the least change, the rest kept."""
-    G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
-    v = eq.v + shortest_free(eq, G, free.F, ca.densify(-(G @ eq.v)))
+    """(q, v, free, p) → v: what is free of v made to fit G v + b = 0 by the least change, the rest kept."""
+    _, G, b = closure(eq)(eq.q, eq.p)
+    G = ca.sparsify(G)
+    v = eq.v + shortest_free(eq, G, free.F, ca.densify(-(G @ eq.v + b)))
     names = ["q", "v", "free", "p"] if free.symbol.shape[1] == 1 else ["q", "v", "F", "p"]
     return ca.Function("speeds", [eq.q, eq.v, free.symbol, eq.p], [ca.densify(v)], names, ["v_new"])
 
 
 def dependent_speeds(eq: Equations) -> ca.Function:
-    """(q, v, free, p) → v: the free speeds made to satisfy G v = 0 by the least change, the others kept."""
+    """(q, v, free, p) → v: the free speeds made to fit G v + b = 0 by the least change, the others kept."""
     return pieces_by_joint(eq).speeds
 
 
@@ -204,13 +210,15 @@ def start_speeds(eq: Equations) -> ca.Function:
     W = ca.jacobian(ca.vertcat(*(cut_speeds(loop.joint, loop.ends) for loop in loops), ca.SX(0, 1)), eq.v)
     s, held = ca.SX.sym("s", eq.tree.nv), ca.SX.sym("held", eq.tree.nv)
     s_cut, held_cut = ca.SX.sym("s_cut", W.shape[0]), ca.SX.sym("held_cut", W.shape[0])
-    G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
-    J, wanted = ca.vertcat(G, ca.diag(held_cut) @ W), ca.vertcat(ca.SX(G.shape[0], 1), held_cut * s_cut)
+    _, G, b = closure(eq)(eq.q, eq.p)
+    G, asked = ca.sparsify(G), held_cut * s_cut
+    J, wanted = ca.vertcat(G, ca.diag(held_cut) @ W), ca.vertcat(-b, asked)
     groups = [*eq.scales.groups, *([k] for k in range(G.shape[0], J.shape[0]))]
     v = held * engine_speeds(eq)(eq.q, s)
     F = ca.diag((1 - held) * eq.scales.speeds**2)
-    v = v + F @ (J.T @ closing_multipliers(groups, J, F, ca.densify(wanted - J @ v)))
-    slips = ((G @ v, ca.norm_fro(G) * ca.norm_2(v)), (held_cut * (W @ v - s_cut), ca.norm_2(wanted)))
+    v = v + F @ (J.T @ closing_multipliers(eq, J, F, ca.densify(wanted - J @ v), groups=groups))
+    size = ca.norm_fro(G) * ca.norm_2(v) + ca.norm_2(b)
+    slips = ((G @ v + b, size), (held_cut * (W @ v) - asked, ca.norm_2(asked)))
     fits = ca.SX(1)
     for slip, size in slips:
         fits = ca.logic_and(fits, ca.norm_2(ca.densify(slip)) <= SLIP * size)

@@ -4,7 +4,7 @@ A chart is a reference pose r and a choice of dependent directions (`charts.py`)
 q = r ⊕ d; the independent entries of d and of v are the states of the local state-space form, and the
 dependent ones follow from
 
-    g(r ⊕ d) = 0   by Newton's method (`closing.py`),   G(q) v = 0   at once.
+    g(r ⊕ d) = 0   by Newton's method (`closing.py`),   G(q) v + b = 0   at once.
 """
 
 from typing import Any
@@ -37,27 +37,27 @@ def displacement_rates(eq: Equations) -> ca.Function:
 
 
 def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
-    """(r, d, rate, x, y, free, p) → (d, q, v, rate, closed): the motion that belongs to independent entries.
+    """(r, d, rate, x, y, free, free_v, p) → (d, q, v, rate, closed): the motion of independent entries.
 
     d and its rate are those of the last pose; the held entries of x and y are the new independent
-    displacements and speeds. The search starts where the last rates lead: by the time τ in which they change
-    the independent entries most nearly as wanted. Near a singular pose two branches of closed poses lie
-    side by side, and this start is what leads on to the one that momentum takes. No clock is asked:
-    whoever sets states may do so in any order.
+    displacements (not in `free`) and speeds (not in `free_v`). The search starts where the last rates lead:
+    by the time τ in which they change the independent entries most nearly as wanted. Near a singular pose
+    two branches of closed poses lie side by side, and this start is what leads on to the one that momentum
+    takes. No clock is asked: whoever sets states may do so in any order.
     """
     use = use or pieces_by_joint(eq)
     r, d, rate, x, y, p = eq.symbols("r", "d", "rate", "x", "y", "p")
-    f = ca.MX.sym("free", *use.newton.size_in(2))
+    f, f_v = (ca.MX.sym(name, *use.newton.size_in(2)) for name in ("free", "free_v"))
 
-    def dependent(z: Any) -> Any:
+    def dependent(z: Any, f: Any) -> Any:
         return f @ z if f.shape[1] > 1 else f * z
 
-    def joined(old: Any, new: Any) -> Any:
-        return dependent(old) + (new - dependent(new))
+    def joined(old: Any, new: Any, f: Any) -> Any:
+        return dependent(old, f) + (new - dependent(new, f))
 
-    near, kept = joined(d, x), rate - dependent(rate)
+    near, kept = joined(d, x, f), rate - dependent(rate, f)
     tau = ca.dot(kept, near - d) / ca.fmax(ca.sumsqr(kept), TINY)
-    ahead = tau * dependent(rate)
+    ahead = tau * dependent(rate, f)
     ahead = ca.if_else(ca.norm_inf(ahead / use.scales.speeds) < LONGEST, ahead, 0)
     search = closing(use, LIFT_TRIES, recentred=False)
     first = search(r, near + ahead, f, p)
@@ -65,15 +65,15 @@ def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
     second = ca.Function.if_else("second", _stay(use), search)
     _, d1, g, _ = second(done, r, ca.if_else(done, first[1], near), f, p)
     q = use.place(r, d1)
-    v = use.speeds(q, joined(rate, y), f, p)
+    v = use.speeds(q, joined(rate, y, f_v), f_v, p)
     results = [d1, q, v, displacement_rates(eq)(d1, v), use.size(g) < OPEN]
-    names = ["r", "d", "rate", "x", "y", "free" if f.shape[1] == 1 else "F", "p"]
+    names = ["r", "d", "rate", "x", "y", *(("free", "free_v") if f.shape[1] == 1 else ("F", "F_v")), "p"]
     found = ["d_new", "q", "v", "rate_new", "closed"]
-    return ca.Function("lift", [r, d, rate, x, y, f, p], results, names, found)
+    return ca.Function("lift", [r, d, rate, x, y, f, f_v, p], results, names, found)
 
 
 def lift_along(eq: Equations) -> ca.Function:
-    """The same for any directions: the argument F is the projector onto the dependent ones."""
+    """The same for any directions: the arguments F, F_v are the projectors onto the dependent ones."""
     return lift(eq, pieces(eq, free_directions(eq)))
 
 

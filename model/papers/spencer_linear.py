@@ -210,7 +210,7 @@ def error_without_load() -> float:
     """Relative error of Â21 as printed in 4.2, at the loader held by its cylinders."""
     simulation = Simulation(mechanism("loader"), compile=False)
     hold(simulation)
-    R = chart(simulation.engine, simulation.state, CHARTS["loader"][0])
+    R = chart(simulation.engine, simulation.state, CHARTS["loader"][0]).R
     eq = simulation.equations
     t = terms(eq)
     b = basis(eq.model, t.motion.f, ca.sparsify(ca.SX(ca.DM(R))), eq.v)
@@ -225,7 +225,7 @@ def error_without_load() -> float:
 def operations(name: str) -> dict[str, Any]:
     """Operations of the dynamics, and of slopes and linear model: (recursive, automatic)."""
     simulation = Simulation(name, compile=False)
-    R = ca.sparsify(ca.SX(ca.DM(chart(simulation.engine, simulation.state, None))))
+    R = ca.sparsify(ca.SX(ca.DM(chart(simulation.engine, simulation.state, None).R)))
     eq = simulation.equations
     a, delta = ca.SX.sym("a", eq.tree.nv), ca.SX.sym("delta", eq.tree.nv)
     slopes = newton_euler_slopes(eq.model, outward(eq.model, eq.q, eq.v, a), eq.v, a, {}, {}, 0)

@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from ..describe.mechanism import GROUND, Frame, Joint, Mechanism
 from ..equations.single_joints import chain
+from ..equations.spatial import lumped
 from ..equations.topology import Tree, span
 from ..errors import DescriptionError
 from ..joints.angles import yaw_pitch_roll
@@ -135,7 +136,7 @@ def _bodies(robot: xml.Element, mechanism: Mechanism) -> None:
     """One link a body with mass, inertia and sticks."""
     thick = radius(mechanism)
     looks = shapes(mechanism)
-    for k, body in enumerate(mechanism.bodies):
+    for k, body in enumerate(lumped(mechanism).bodies):
         link = xml.SubElement(robot, "link", name=body.name)
         if float(body.mass) > 0:
             inertial = xml.SubElement(link, "inertial")

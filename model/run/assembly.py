@@ -93,7 +93,7 @@ def with_parameters(engine: Engine, state: State, values: Mapping[str, Any]) -> 
     closed pose is taken, and the nearest speeds in the mass metric that it allows.
     """
     p = engine.parameters(values, state.p)
-    before, after = engine.closure(state.q, state.p), engine.closure(state.q, p)
+    before, after = (engine.kernel("closure")(state.q, x) for x in (state.p, p))
     if all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)):
         return replace(state, p=p)
     q = assembled(engine, state.q, p)[0]

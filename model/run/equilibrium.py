@@ -68,12 +68,12 @@ def settle(simulation: LiveState) -> Equilibrium:
 
 def _newton_step(simulation: LiveState, dv: np.ndarray) -> None:
     engine, state = simulation.engine, simulation.state
-    R = chart(engine, state, None)
+    R, speeds = at = chart(engine, state, None)
     n = len(R)
-    A, _ = linear_kernel(engine, R)(state.q, state.v, state.u, state.p)
-    dy = -nearest_solution(A[n:, :n], R @ dv)
-    _, G = engine.closure(state.q, state.p)
-    # δθ = K δy: the displacement with R δθ = δy that keeps G δθ = 0
+    A, _ = linear_kernel(engine, at)(state.q, state.v, state.u, state.p)
+    dy = -nearest_solution(A[n:, :n], R[:speeds] @ dv)
+    G = engine.closure(state.q, state.p)[1][np.array(engine.tree.holds_poses, bool)]
+    # δθ = K δy: the displacement with R δθ = δy that keeps the loops closed, G δθ = 0
     delta = nearest_solution(np.vstack([R, G]), np.concatenate([dy, np.zeros(len(G))]))
     length = np.abs(delta).max(initial=0.0)
     delta *= min(1.0, LONGEST / length) if length else 1.0

@@ -34,6 +34,7 @@ from ..equations.terms import (
     motion_under_forces,
     rates,
     retraction,
+    supplied,
     terms,
 )
 from ..linear.exact import residual_slopes, tangent_map
@@ -129,7 +130,7 @@ def _known(eq: Equations, g: Any) -> _Known:
     S = ca.sparsify(G1 @ ca.horzcat(*columns)) if columns else ca.SX(0, 0)
     S = S + 0 * ca.SX.eye(S.shape[0])
     mu = softened(S, eq.scales.groups, SOFTNESS)
-    power = t.applied.supplied - t.applied.dissipated
+    power = supplied(eq) - t.applied.dissipated
     slopes = ca.horzcat(ca.jacobian(power, eq.q) @ tangent_map(eq), ca.jacobian(power, eq.v))
     return _Known(factor, factorize_lu(S, least_degree(S)), [t.G, G1, Ev, cv, EdD, cdD, D, mu, slopes])
 

@@ -1,9 +1,10 @@
 """Which coordinates are independent: the user's choice, the motors', or pivoted QR's, checked in one way."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import null_space, qr
 
 from ..engine import Engine
 from ..errors import SimulationError
@@ -14,48 +15,85 @@ from ..thresholds import DETERMINED, OPEN, RANK, SLIP
 CHARTS = ("auto", "partition", "tangent")
 
 
-def chart(engine: Engine, state: State, states: Any = None) -> np.ndarray:
-    """The matrix R of a chart, mobility × nv: y = R θ determines all motions (004, theorem 2.3.1).
+class Independent(NamedTuple):
+    """A matrix R, coordinates × nv: y = R θ determines all poses, and its first `speeds` rows all motions.
+
+    Both are as many as the mobility, unless velocity constraints leave fewer speeds independent.
+    """
+
+    R: np.ndarray
+    speeds: int
+
+
+def chart(engine: Engine, state: State, states: Any = None) -> Independent:
+    """Independent coordinates and speeds at a state (004, theorem 2.3.1).
 
     states : "auto" (the motors' speeds where they determine the motion, otherwise as "partition"; so
         is None), "partition" (pivoted QR), "tangent" (an orthonormal basis of the motions), joints by
-        name (`boom`, `planar[2]`; a list, or one text with commas), or R itself.
+        name (`boom`, `planar[2]`; a list, or one text with commas), or R itself. Where velocity constraints
+        leave more coordinates than speeds, the speeds come first; coordinates not given are pivoted QR's.
     """
-    K = regular_motions(engine, state)
+    if isinstance(states, Independent):
+        return states
+    K, poses = regular_motions(engine, state)
     R = _choice(engine, state, "auto" if states is None else states, K)
-    name, freedoms = engine.mechanism.name, K.shape[1]
-    if R.shape != (freedoms, engine.tree.nv):
+    name, nv, freedoms = engine.mechanism.name, engine.tree.nv, K.shape[1]
+    if R.shape not in ((freedoms, nv), (poses.shape[1], nv)):
         raise SimulationError(
             f"'{name}' has {freedoms} freedom(s) here, but {R.shape[0]} independent coordinate(s) were chosen"
         )
-    if _determined(R, K) < RANK:
-        raise SimulationError(
-            f"the chosen coordinates do not determine the motion of '{name}' at this pose; choose other "
-            "joints, or 'auto'"
-        )
-    return R
+    if _determined(R[:freedoms], K) >= RANK:
+        R = np.vstack([R, _beside(R, poses, engine.equations.scales.speeds)])
+        if _determined(R, poses) >= RANK:
+            return Independent(R, freedoms)
+    raise SimulationError(
+        f"the chosen coordinates do not determine the motion of '{name}' at this pose; choose other "
+        "joints, or 'auto'"
+    )
 
 
-def regular_motions(engine: Engine, state: State) -> np.ndarray:
-    """A basis of the motions that the loops allow, nv × mobility; an error where there is none."""
-    g, G = engine.closure(state.q, state.p)
+def _beside(R: np.ndarray, poses: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Single coordinates which, beside R, determine all poses: pivoted QR's among what R leaves open."""
+    one = np.eye(len(poses))
+    count = poses.shape[1] - len(R)
+    if not count:
+        return one[:0]
+    left = poses @ null_space(R @ poses)  # poses that R does not tell apart
+    return one[np.sort(qr((left / size[:, None]).T, mode="r", pivoting=True)[1][:count])]
+
+
+def picks(free: np.ndarray, free_v: np.ndarray) -> tuple[np.ndarray, int]:
+    """R and `speeds` of a chart of single ones: coordinates whose speeds are independent come first."""
+    both, alone = np.flatnonzero(free_v == 0), np.flatnonzero((free == 0) & (free_v != 0))
+    return np.eye(len(free))[[*both, *alone]], len(both)
+
+
+def regular_motions(engine: Engine, state: State) -> tuple[np.ndarray, np.ndarray]:
+    """Bases of the motions that all rows allow, and of those that keep loops closed; an error without them.
+
+    The second has more columns where there are velocity constraints.
+    """
+    g, _ = engine.closure(state.q, state.p)
     name, scales = engine.mechanism.name, engine.equations.scales
     if np.abs(g / scales.rows).max(initial=0) > OPEN:
         raise SimulationError(
             f"'{name}' is not assembled: its loops are open by {np.abs(g).max():.3g}; call assemble() first"
         )
-    if np.linalg.norm(G @ state.v) > SLIP * np.linalg.norm(G) * np.linalg.norm(state.v):
+    slip, size = engine.slip(state.q, state.v, state.p)
+    if np.linalg.norm(slip) > SLIP * size:
         raise SimulationError(
             f"the speeds of '{name}' do not fit its loops; call assemble(), or set a state that does"
         )
-    rank = engine.generic_rank(state.q, state.p)[0]
-    K, smallest = allowed_motions(engine.unitless_jacobian(state.q, state.p), rank)
+    ranks, J = engine.ranks(state.q, state.p), engine.unitless_jacobian(state.q, state.p)
+    K, smallest = allowed_motions(J, ranks.speeds)
+    poses, least = allowed_motions(J[np.array(engine.tree.holds_poses, bool)], ranks.poses)
+    smallest = min(smallest, least)
     if smallest < RANK:
         raise SimulationError(
             f"'{name}' is at a kinematic singularity (smallest singular value {smallest:.2g}, relative): "
             "no coordinates determine its motion here; move it away from this pose"
         )
-    return scales.speeds[:, None] * K
+    return scales.speeds[:, None] * K, scales.speeds[:, None] * poses
 
 
 def _choice(engine: Engine, state: State, states: Any, K: np.ndarray) -> np.ndarray:
@@ -71,7 +109,7 @@ def _choice(engine: Engine, state: State, states: Any, K: np.ndarray) -> np.ndar
     motors = [engine.tree.v[m.joint].start for m in engine.mechanism.motors if m.joint in engine.tree.v]
     if states == "auto" and len(motors) == K.shape[1] and _determined(one[motors], K) > DETERMINED:
         return one[motors]
-    return one[engine.partition(state.q, state.p)[0] == 0]
+    return picks(*engine.partition(state.q, state.p)[:2])[0]
 
 
 def _determined(R: np.ndarray, K: np.ndarray) -> float:
@@ -79,7 +117,7 @@ def _determined(R: np.ndarray, K: np.ndarray) -> float:
     return float(np.linalg.svd(R @ K, compute_uv=False).min(initial=1.0))
 
 
-def selected(engine: Engine, state: State, wanted: Iterable[str] | None) -> list[int]:
-    """The speeds that a chart of single ones picks."""
-    R = chart(engine, state, None if wanted is None else list(wanted))
-    return [int(k) for k in R.argmax(axis=1)]
+def selected(engine: Engine, state: State, wanted: Iterable[str] | None) -> tuple[list[int], int]:
+    """The coordinates that a chart of single ones picks, and how many of them, the first, are speeds too."""
+    R, speeds = chart(engine, state, None if wanted is None else list(wanted))
+    return [int(k) for k in R.argmax(axis=1)], speeds

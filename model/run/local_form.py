@@ -1,8 +1,8 @@
 """The local state-space form ẏ = f(y) (paper 004, 2.2), and variable steps on it.
 
-States are y = (y_q, y_v), twice the mobility: independent displacements from the chart's reference and
-independent speeds. Every y is lifted to a pose and motion that satisfies all loops, so nothing
-drifts and nothing needs to be stabilized. Lift, chart and margin are the traced ones of
+States are y = (y_q, y_v): independent displacements from the chart's reference and independent speeds, of
+which velocity constraints leave fewer. Every y is lifted to a pose and motion that satisfies all loops, so
+nothing drifts and nothing needs to be stabilized. Lift, chart and margin are the traced ones of
 `manifold/`, the same that an FMU's model exchange runs.
 """
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import SimulationError
 from ..state import LiveState
+from .independent import picks
 from .integrate import DormandPrince
 
 
@@ -20,8 +21,9 @@ class ChartLost(SimulationError):
 class LocalForm:
     """A chart of a simulation's manifold at a pose, and the motion written over it.
 
-    R, mobility × nv, has orthonormal rows: y_q = R d, y_v = R v. `free` is 1 for every dependent
-    speed where R picks single ones, otherwise the projector onto the dependent directions.
+    R has orthonormal rows: y_q = R d, and y_v = R v of the first `speeds` of them. `free` is 1 for every
+    dependent coordinate, and for every dependent speed, where R picks single ones; otherwise the projectors
+    onto the dependent directions.
     """
 
     def __init__(self, simulation: LiveState, q: np.ndarray):
@@ -29,29 +31,29 @@ class LocalForm:
         self.reference = q.copy()
         self.d, self.rate = np.zeros((2, simulation.tree.nv))  # of the pose lifted last
         self.accepted = self.d, self.rate  # of the last pose that is known to be on the way
-        self.R, self.free = self.choose()
+        self.R, self.speeds, self.free = self.choose()
 
-    def choose(self) -> tuple[np.ndarray, np.ndarray]:
-        """R and `free` at the reference: here by coordinate partitioning."""
-        free, regular = self.engine.partition(self.reference, self.simulation.p)
+    def choose(self) -> tuple[np.ndarray, int, tuple[np.ndarray, np.ndarray]]:
+        """R, `speeds` and `free` at the reference: here by coordinate partitioning."""
+        free, free_v, regular = self.engine.partition(self.reference, self.simulation.p)
         if not regular:
             raise ChartLost(
                 f"'{self.simulation.mechanism.name}' is at a kinematic singularity, where no independent "
                 "coordinates exist; the methods fixed and variable need none"
             )
-        return np.eye(len(free))[free == 0], free
+        return *picks(free, free_v), (free, free_v)
 
     def to_local(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """y of a state on the manifold."""
         d = self.engine.kernel("displacement")(self.reference, q)
-        return np.concatenate([self.R @ d, self.R @ v])
+        return np.concatenate([self.R @ d, self.R[: self.speeds] @ v])
 
     def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ψ(y): the state (q, v) on the manifold."""
         n = len(self.R)
-        kernel = self.engine.kernel("lift" if self.free.ndim == 1 else "lift_along")
-        x, w = self.R.T @ y[:n], self.R.T @ y[n:]
-        d, q, v, rate, closed = kernel(self.reference, *self.accepted, x, w, self.free, self.simulation.p)
+        kernel = self.engine.kernel("lift" if self.free[0].ndim == 1 else "lift_along")
+        x, w = self.R.T @ y[:n], self.R[: self.speeds].T @ y[n:]
+        d, q, v, rate, closed = kernel(self.reference, *self.accepted, x, w, *self.free, self.simulation.p)
         if not closed[0]:
             raise ChartLost(
                 "the local parametrization does not converge; take a smaller step or another chart"
@@ -68,7 +70,7 @@ class LocalForm:
         q, v = self.to_full(y)
         s = self.simulation
         _, dv, power = self.engine.kernel("rates")(q, v, s.u, s.p)
-        return np.concatenate([self.R @ self.rate, self.R @ dv]), float(power[0])
+        return np.concatenate([self.R @ self.rate, self.R[: self.speeds] @ dv]), float(power[0])
 
     def room(self, q: np.ndarray) -> float:
         """How far the chart is from being left, at the pose lifted last; negative beyond."""

@@ -22,10 +22,11 @@ class Mobility:
     freedoms_structural: int  # speeds minus rows: what Grübler's count says
     rank: int  # on the manifold around the pose
     rank_here: int  # at the pose itself
-    mobility: int  # speeds minus rank
+    mobility: int  # speeds minus rank: independent speeds
     redundant: tuple[str, ...]
     singular_value: float  # smallest that belongs to the rank; 0 at a singularity
-    not_unique: tuple[str, ...] = ()  # joints whose reactions the redundant rows leave open
+    not_unique: tuple[str, ...]  # joints whose reactions the redundant rows leave open
+    places: int  # independent coordinates: the mobility, or more where velocity constraints hold speeds alone
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -52,4 +53,5 @@ def mobility(engine: Engine, state: State) -> Mobility:
         redundant_rows(engine.unitless_jacobian(pose, state.p), generic, names),
         distance,
         undetermined(G, tree),
+        tree.nv - engine.ranks(state.q, state.p).poses,
     )

@@ -141,10 +141,12 @@ def _draw_strut(axes: Any, view: View, strut: Strut, end1: np.ndarray, end2: np.
 def _draw_joint(
     axes: Any, view: View, joint: Joint, poses: Mapping[str, Pose], cut: bool, motor: bool
 ) -> None:
-    turn, here = joint_frame(joint.on_parent, poses[joint.parent])
-    _, there = joint_frame(joint.on_child, poses[joint.child])
-    flat = view.flat([here, there])
     kind, colour = TYPES[joint.type], CUT if cut else INK
+    sides = (joint.on_parent, joint.parent), (joint.on_child, joint.child)
+    (turn, here), (_, there) = (
+        joint_frame(at, poses[body]) for at, body in sides[:: -1 if kind.rides else 1]
+    )
+    flat = view.flat([here, there])
     if kind.stretched:
         axes.plot(*flat.T, color=colour, linewidth=1.5, linestyle=(0, (4, 1.5)), zorder=3.5)
     reach = 0.05 * view.size

@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..describe.mechanism import GROUND, Mechanism
+from ..describe.mechanism import GROUND, Joint, Mechanism
 from ..joints.euler import rotation
 from ..joints.types import TYPES
 
 THICKNESS = 0.015  # radius of a stick over the size of the mechanism
 NEAR = 1e-6  # metres: points closer than this are one
+RIM = 12  # spokes of a wheel
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,10 @@ class Rod(NamedTuple):
 
 
 def rods(mechanism: Mechanism) -> list[Rod]:
-    """Joints whose type spans a distance, from where a slide is held if there is one, and struts."""
+    """Joints whose type keeps a length, from where a slide is held if there is one, and struts."""
     found = []
     for joint in mechanism.joints:
-        if TYPES[joint.type].two_ends:
+        if "length" in TYPES[joint.type].fields:
             slide = float(joint.travel) * rotation(joint.on_parent.orientation)[:, 2]
             start, end = (np.array(side.position, float) for side in (joint.on_parent, joint.on_child))
             found.append(Rod(joint.parent, start + slide, joint.child, end))
@@ -78,10 +79,18 @@ def points(mechanism: Mechanism) -> dict[str, list[np.ndarray]]:
         if TYPES[joint.type].locks:
             held[joint.parent].append(np.array(joint.on_parent.position, float))
             held[joint.child].append(np.array(joint.on_child.position, float))
+            held[joint.child] += rim(joint)
     for strut in mechanism.struts:
         held[strut.body1].append(np.array(strut.point1, float))
         held[strut.body2].append(np.array(strut.point2, float))
     return {name: _distinct(found) for name, found in held.items()}
+
+
+def rim(joint: Joint) -> list[np.ndarray]:
+    """Points around a wheel that rolls, in the frame of its body."""
+    R, centre = rotation(joint.on_child.orientation), np.array(joint.on_child.position, float)
+    angles = np.arange(RIM) * 2 * np.pi / RIM if joint.type == "rolling" else ()
+    return [centre + float(joint.radius) * R @ (np.cos(a), np.sin(a), 0.0) for a in angles]
 
 
 def _distinct(found: list[np.ndarray]) -> list[np.ndarray]:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from ..describe.drawing import orientation
+from ..equations.spatial import lumped
 from ..joints.types import TYPES
 from ..simulation import Simulation
 from .picture import CUT, MOTOR, families_of
@@ -32,7 +33,7 @@ class Scene:
         self.mechanism = mechanism = simulation.mechanism
         self.scene = scene = server.scene
         self.thick = radius(mechanism)
-        self.weight = GRAVITY * sum(float(b.mass) for b in mechanism.bodies)
+        self.weight = GRAVITY * sum(float(b.mass) for b in lumped(mechanism).bodies)
         poses = simulation.body_poses()
         held = body_points(mechanism, poses)
         view = choose_view(mechanism, poses, held)

@@ -15,10 +15,11 @@ class ChartForm(LocalForm):
         self.method = method
         super().__init__(method.simulation, q)
 
-    def choose(self) -> tuple[np.ndarray, np.ndarray]:
+    def choose(self) -> tuple[np.ndarray, int, tuple[np.ndarray, np.ndarray]]:
         m, G = self.method, self.method.closure(self.reference)[1]
         self.chart = thesis_charts.choose(m.kind, self.reference, G, m.rank, m.chosen)
-        return self.chart.R, np.eye(self.chart.R.shape[1]) - self.chart.R.T @ self.chart.R
+        F = np.eye(self.chart.R.shape[1]) - self.chart.R.T @ self.chart.R
+        return self.chart.R, self.chart.size, (F, F)
 
     def to_local(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         y = super().to_local(q, v)

@@ -34,6 +34,11 @@ class Method:
         chart: str = "partition",
         coordinates: Iterable[str] | None = None,
     ):
+        if not all(simulation.tree.holds_poses):
+            raise SimulationError(
+                f"'{simulation.mechanism.name}' has velocity constraints, which the papers' methods do not "
+                "know; use Simulation"
+            )
         self.simulation = simulation
         self.formulation, self.stabilization, self.kind = formulation, stabilizing, chart
         self.tree = simulation.tree
