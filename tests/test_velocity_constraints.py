@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import mechanisms
 import numpy as np
 import pytest
 import test_properties as properties
-from cutjoint.model import Simulation, SimulationError, load
+from cutjoint.model import Body, Frame, Joint, Simulation, SimulationError, load
 from cutjoint.model.cartesian import CartesianSimulation
 from cutjoint.model.design.eigenvalue_sensitivity import eigenvalue_sensitivities
 from cutjoint.model.design.sensitivity import sensitivities
@@ -201,3 +202,27 @@ def test_loops_without_velocity_constraints_cost_what_they_did(name):
     eq = equations(load(name))
     for make, before in zip((dynamics, project_position, project_velocity), OPERATIONS[name], strict=True):
         assert make(eq).n_instructions() <= before
+
+
+def test_a_singular_pose_is_left_from_rest_as_if_the_blade_were_a_pin():
+    """No speed along a slide is no displacement along it: a support held so leaves the five-bar its cone."""
+    bar = mechanisms.five_bar(mechanisms.SINGULAR)
+    support = bar.joint("right")
+    along = Frame(support.on_parent.position, (0.5**0.5, 0.0, 0.5**0.5, 0.0))  # z along the row that is lost
+    own = Frame(orientation=along.orientation)
+    more = (
+        Joint("slide", "prismatic", "ground", "foot", along, own),
+        Joint("blade", "knife-edge", "ground", "foot", along, own),
+        replace(support, parent="foot", on_parent=replace(support.on_parent, position=(0.0, 0.0, 0.0))),
+    )
+    bodies = (*bar.bodies, Body("foot", 5.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)))
+    joints = (*(j for j in bar.joints if j is not support), *more)
+    found = []
+    for each in (bar, replace(bar, bodies=bodies, joints=joints)):
+        s = Simulation(each, compile=False)
+        a, parted = s.kernel("from_rest")(s.q, s.u, s.p)
+        assert parted[0]
+        s.run(0.1, 1e-3)
+        places = [s.tree.v[name].start for name in ("left", "elbow1", "apex", "elbow2")]
+        found.append(np.r_[a[places], s.v[places]])
+    equal(found[1], found[0], 1e-6)

@@ -15,6 +15,7 @@ from ..equations.kinematics import outward
 from ..equations.loops import cut_loops
 from ..equations.outputs import energies
 from ..equations.solve import accelerations
+from ..equations.spatial import lumped
 from ..equations.terms import Equations, at_rest, metric, once, project_position
 from ..thresholds import (
     ENERGY_ERROR,
@@ -70,19 +71,20 @@ def step_error(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any, part:
 
 def weight(eq: Equations) -> float:
     """Potential energy that round-off is a part of, also where the sum of all bodies' is zero."""
-    mechanism = eq.described
+    mechanism = lumped(eq.described)
     return sum(b.mass for b in mechanism.bodies) * math.hypot(*mechanism.gravity) * eq.scales.length
 
 
 @once
 def finished(eq: Equations) -> ca.Function:
-    """(q, v, p) → (v, loss, gap, kinetic, potential): v onto G v = 0, and what the step is judged by.
+    """(q, v, p) → (v, loss, gap, kinetic, potential): v onto G v + b = 0, and what the step is judged by.
 
-    The projection is the nearest in the mass metric. With S λ = G v it takes away the kinetic
-    energy ½ λᵀG v; `gap` is the largest |g| at q, lengths measured by the size of the mechanism.
+    The projection is the nearest in the mass metric. With S λ = G v + b half the square of its length
+    there is ½ λᵀ(G v + b), the kinetic energy it takes away where no surface runs (b = 0); `gap` is the
+    largest |g| at q, lengths measured by the size of the mechanism.
     """
     at = at_rest(eq)
-    miss = at.G @ eq.v
+    miss = at.G @ eq.v + at.b
     delta, lam = accelerations(metric(eq), ca.SX.zeros(eq.tree.nv, 1), -miss)
     v = eq.v + delta
     loss = 0.5 * ca.dot(lam, miss)

@@ -19,7 +19,8 @@ enough from q₀ to be regular, and the step's own projections find it, without 
 
     minimize ½(d − ε a₀)ᵀM(d − ε a₀)  with g(q₀ ⊕ d) = 0,      a = 2 d(ε/2)/(ε/2) − d(ε)/ε + O(ε²).
 
-At a regular pose a = a₀.
+At a regular pose a = a₀. Velocity constraints J v = 0 hold along the way, so that to the second order
+J(q₀ ⊕ d/2) d = 0 is asked of d like g = 0; their forces act along J at q₀ ⊕ d like those of loops.
 """
 
 from math import nan
@@ -27,7 +28,8 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.terms import Equations, once, project_position, rates, retraction
+from ..equations.solve import onto_manifold
+from ..equations.terms import Equations, closure, metric, once, project_position, rates, retraction
 from ..thresholds import AHEAD, NEAREST_TRIES, PARTED, RESOLVED, SAME_POSE, TINY
 from .judge import concluded, finished
 from .lift import displacement
@@ -57,7 +59,7 @@ def nearest_closed(eq: Equations) -> ca.Function:
     """(q, d0, p) → d: of the closed pose q ⊕ d nearest to q ⊕ d0; NaN if the search does not settle."""
     q, d0, p = eq.symbols("q", "d0", "p")
     before = d = d0
-    at = project_position(eq)(retraction(eq)(q, d0), p)
+    at = closer(eq)(q, retraction(eq)(q, d0), p)
     for _ in range(NEAREST_TRIES):
         before, (d, at) = d, nearer(eq)(q, d0, p, at)
     settled = _size(eq, d - before) < SAME_POSE * _size(eq, d0)
@@ -70,7 +72,29 @@ def nearer(eq: Equations) -> ca.Function:
     q, d0, p, at = eq.symbols("q", "d0", "p", "q1")
     d = displacement(eq)(q, at)
     along = finished(eq)(at, d0 - d, p)[0]  # its tangents
-    return ca.Function("nearer", [q, d0, p, at], [d, project_position(eq)(retraction(eq)(at, along), p)])
+    return ca.Function("nearer", [q, d0, p, at], [d, closer(eq)(q, retraction(eq)(at, along), p)])
+
+
+@once
+def closer(eq: Equations) -> ca.Function:
+    """(q, at, p) → at: a Newton step onto the loops, and onto what velocity constraints allow from q on.
+
+    As short as in `project_position`, which it is where all rows hold poses.
+    """
+    q, at, p = eq.symbols("q", "q1", "p")
+    if all(eq.tree.holds_poses):
+        return ca.Function("closer", [q, at, p], [project_position(eq)(at, p)])
+    d = displacement(eq)(q, at)
+    slip = closure(eq)(retraction(eq)(q, d / 2), p)[1] @ d
+    miss = ca.if_else(ca.DM(eq.tree.holds_poses), closure(eq)(at, p)[0], slip)
+    return ca.Function("closer", [q, at, p], [retraction(eq)(at, mend(eq)(at, miss, p))])
+
+
+@once
+def mend(eq: Equations) -> ca.Function:
+    """(q, c, p) → δ, the shortest in the mass metric with G δ = −c."""
+    c = ca.SX.sym("c", eq.tree.row_count)
+    return ca.Function("mend", [eq.q, c, eq.p], [onto_manifold(metric(eq), -c)])
 
 
 def leaving(eq: Equations, ordinary: ca.Function) -> ca.Function:

@@ -13,7 +13,7 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.terms import Equations, project_position, rates
+from ..equations.terms import Equations, at_rest, project_position, rates
 from ..thresholds import (
     JUMP,
     MORE_TRIES,
@@ -37,7 +37,7 @@ VERDICT = ("refined", "unsettled", "undecided", "made_up")  # what a step says o
 
 
 def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS) -> ca.Function:
-    """Fourth-order Runge-Kutta on the underlying ODE, then projection onto g = 0 and G v = 0.
+    """Fourth-order Runge-Kutta on the underlying ODE, then projection onto g = 0 and G v + b = 0.
 
     `work` integrates the power of inputs, loads and losses alongside, with the same weights,
     so that energy minus work stays constant but for the integration error.
@@ -108,7 +108,8 @@ def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:
     then the miss is within the accuracy of the steps before: nobody can decide, and momentum does.
 
     If the chosen one of the two is not good, its speeds are scaled to the energy they should have: the
-    direction, hence the branch, is the one that momentum chose, and no energy jumps.
+    direction, hence the branch, is the one that momentum chose, and no energy jumps. Running surfaces set
+    the speed of what they carry: there nothing is scaled.
     """
     sizes = (1, 1, 1, eq.tree.nq, eq.tree.nv, 1, eq.u.numel(), eq.p.numel(), 1)
     borders = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
@@ -140,9 +141,10 @@ def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:
     drift = after[0] + after[1] - before[0] - before[1] - (work1 - work)
     scale = ca.sqrt(ca.fmin(ca.fmax(1 - drift / after[0], 1 / MOST_SCALING), MOST_SCALING))
     coarse = ca.if_else(leapt, first[3], worst) > 1
-    v1 = ca.if_else(coarse, scale * v1, v1)
+    mended = coarse if at_rest(eq).b.is_zero() else ca.MX(0)
+    v1 = ca.if_else(mended, scale * v1, v1)
     unsettled = ca.logic_and(coarse, ca.logic_not(undecided))
-    verdict = ca.vertcat(1, unsettled, undecided, ca.if_else(coarse, ca.fabs(drift), 0))
+    verdict = ca.vertcat(1, unsettled, undecided, ca.if_else(mended, ca.fabs(drift), 0))
     return ca.Function("refined", [q, v, work, u, p, h, *first], [q1, v1, work1, verdict])
 
 

@@ -44,6 +44,14 @@ class Ledger:
         turning = np.cross(self.y[f"body.{body}.angular_velocity"], arm)
         return self.y[f"body.{body}.position"] + arm, self.y[f"body.{body}.velocity"] + turning
 
+    def acceleration(self, body: str, local: Any) -> np.ndarray:
+        """Of a body's point."""
+        arm = self.R[body] @ np.array(local)
+        a, w, dw = (
+            self.y[f"body.{body}.{n}"] for n in ("acceleration", "angular_velocity", "angular_acceleration")
+        )
+        return np.asarray(a + np.cross(dw, arm) + np.cross(w, np.cross(w, arm)))
+
     def push(self, body: str, at: np.ndarray, force: np.ndarray, moment: Any = 0.0) -> None:
         """A force at a place and a moment act on a body."""
         self.largest = max(self.largest, float(np.linalg.norm(force)))
@@ -85,14 +93,18 @@ def unbalanced(mechanism: Mechanism, y: dict[str, Any], size: float, slow: float
         R = ledger.R[load.body] if load.axes == "body" else np.eye(3)
         at = ledger.point(load.body, load.point)[0]
         ledger.push(load.body, at, R @ np.array(load.force), R @ np.array(load.torque))
+    for mass in mechanism.point_masses:  # weight, and the force that carries it along, turned round
+        at = ledger.point(mass.body, mass.point)[0]
+        ledger.push(
+            mass.body, at, mass.mass * (mechanism.gravity - ledger.acceleration(mass.body, mass.point))
+        )
     worst = 0.0
     for body in mechanism.bodies:
         R, w, dw = (
             ledger.R[body.name],
             *(y[f"body.{body.name}.angular_{n}"] for n in ("velocity", "acceleration")),
         )
-        arm = R @ np.array(body.com)
-        a = y[f"body.{body.name}.acceleration"] + np.cross(dw, arm) + np.cross(w, np.cross(w, arm))
+        a = ledger.acceleration(body.name, body.com)
         xx, yy, zz, xy, xz, yz = body.inertia
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
         force = body.mass * a - ledger.force[body.name]

@@ -97,21 +97,22 @@ def check_energy(simulation: Simulation, motion: WatchedMotion) -> Check:
 
 
 def check_loops(simulation: Simulation, motion: WatchedMotion) -> list[Check]:
-    """Residuals of g = 0, G v = 0 and G v̇ = γ along the motion; lengths in sizes of the mechanism."""
+    """Residuals of g = 0, G v + b = 0 and G v̇ = γ along the motion; lengths in sizes of the mechanism."""
     names = ("loops: position", "loops: speed", "loops: acceleration")
     if not simulation.tree.row_count:
         return [not_asked(name, "there are no loops") for name in names]
     engine, scales = simulation.engine, simulation.equations.scales
     worst = np.zeros(3)
     for s in motion.states:
-        g, G = engine.closure(s.q, s.p)
+        g, G, b = engine.kernel("closure")(s.q, s.p)
+        b = b / scales.rows
         gamma = engine.kernel("coefficients")(s.q, s.v, s.u, s.p)[3] / scales.rows
         unitless = G / scales.rows[:, None] * scales.speeds
         v, dv = (x / scales.speeds for x in (s.v, engine.kernel("dynamics")(s.q, s.v, s.u, s.p)[0]))
         size = _length(unitless)
         here = (
             np.abs(g / scales.rows).max(),
-            _length(unitless @ v) / (size * max(_length(v), 1 / motion.time)),
+            _length(unitless @ v + b) / (size * max(_length(v), 1 / motion.time) + _length(b)),
             _length(unitless @ dv - gamma) / (size * max(_length(dv), 1 / motion.time**2) + _length(gamma)),
         )
         worst = np.maximum(worst, here)
@@ -127,6 +128,8 @@ def check_reversal(simulation: Simulation, motion: WatchedMotion, progress: Prog
     """The motion run back: with all speeds turned round a mechanism without losses returns to its start."""
     if motion.read(simulation, "power_dissipated").max() > 0:
         return not_asked("time reversal", "dampers or friction take energy: the way back is another")
+    if any(any(joint.belt) for joint in simulation.engine.described(simulation.p).joints):
+        return not_asked("time reversal", "a surface runs one way: the way back is another")
     distance = motion.read(simulation, "singularity.distance")
     if distance.min() <= NEAR_SINGULAR * distance.max() < inf:
         return not_asked("time reversal", "the motion passes a singular pose, where ways part")
