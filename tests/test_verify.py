@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, list_examples, load
 from cutjoint.model.cli.main import main
-from cutjoint.model.describe.mechanism import Load
+from cutjoint.model.describe.mechanism import Load, PointMass
 from cutjoint.model.verify import TrustReport, laws, motion, verify
 from cutjoint.model.verify.motion import WatchedMotion, moved
 from cutjoint.model.verify.scaling import check_scales
+from random_mechanisms import random_loop, random_rolling
 
 EDGE = Frame((0.0, 0.0, 0.0), (0.5**0.5, 0.5**0.5, 0.0, 0.0))  # z across gravity
 CHECKS = [
@@ -44,11 +45,26 @@ def test_every_example_is_to_be_trusted(name: str) -> None:
 
 
 def test_random_mechanisms_with_everything_on_them() -> None:
-    from random_mechanisms import random_loop
-
     for seed in range(4):
         report = verify(random_loop(seed), time=0.05, step=5e-4, compile=False)
         assert not failed(report), (seed, report)
+
+
+@pytest.mark.parametrize("stepper", ["runge_kutta", "implicit"])
+def test_wheels_balls_and_blades_on_running_surfaces(stepper: str) -> None:
+    for seed in (1, 2, 4, 6):
+        report = verify(random_rolling(seed), time=0.05, step=5e-4, compile=False, stepper=stepper)
+        assert not failed(report), (seed, report)
+
+
+def test_point_masses_have_weight_and_inertia() -> None:
+    """Each at its own place: Newton's law is asked of body and masses, not of what the engine lumps."""
+    arm = load("arm")
+    heavy = tuple(PointMass(f"m{k}", b.name, 2.0, (0.1, 0.2, 0.3)) for k, b in enumerate(arm.bodies))
+    s = Simulation(replace(arm, point_masses=heavy), compile=False)
+    s.run(0.1, 1e-3)
+    found = laws.unbalanced(s.mechanism, s.outputs(), 1.0, 1.0)
+    assert found < 1e-12 < 1e-2 < laws.unbalanced(arm, s.outputs(), 1.0, 1.0)
 
 
 def test_a_mechanism_that_rests_is_to_be_trusted() -> None:

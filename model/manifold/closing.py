@@ -63,12 +63,13 @@ def closing_multipliers(
     """λ of (J F Jᵀ + ε)λ = c; x = F Jᵀλ is then the shortest one with J x = c and x = F x.
 
     Without damping ε fades by proximal sweeps; a damping of the mean diagonal stays. J has the rows of the
-    loops unless it is told which of its rows are measured together.
+    loops unless it is told which of its rows are measured together. What rolls has rows of which the free
+    directions may see nothing, as the spin of a wheel sees nothing of its height: round-off is no hold.
     """
     if not J.shape[0]:
         return ca.SX(0, 1)
     S = ca.SX(J @ F @ J.T)
-    whole = ca.sum2((J @ ca.diag(ca.DM(eq.scales.speeds))) ** 2)
+    whole = 0.0 if all(eq.tree.holds_poses) else ca.sum2((J @ ca.diag(ca.DM(eq.scales.speeds))) ** 2)
     mu = softened(S, groups or eq.scales.groups, SOFTNESS + damping, NOTHING**2 * whole)
     fading = mu if isinstance(damping, int) else ca.if_else(damping > 0, 0, mu)
     return proximal(factorize(S, least_degree(S)), fading, c)

@@ -110,6 +110,11 @@ def consistent_speeds(engine: Engine, state: State, wanted: Mapping[str, Any]) -
     (s, held), (s_cut, held_cut) = speeds_at(engine, wanted)
     v, fits = engine.kernel("start_speeds")(state.q, s, held, s_cut, held_cut, state.p)
     if not fits[0]:
+        if not wanted:
+            raise SimulationError(
+                f"the loops of '{engine.mechanism.name}' do not allow the speeds of its running surfaces; "
+                "change a 'belt'"
+            )
         raise SimulationError(
             f"the loops do not allow the speeds of {', '.join(wanted)} together; give fewer of them"
         )
