@@ -12,10 +12,12 @@ from cutjoint.model import Simulation
 from fmu_exchange import read, write
 from fmu_tools import described, exported, get, initialize, instance, names, put, size
 
-# One mechanism with loops in space and balls in the tree, one with redundant rows and a parameter.
-NAMES = ("stewart", "fourbar", "mcpherson", "tops")
+# One mechanism with loops in space and balls in the tree, one with redundant rows and a parameter, one with
+# fewer independent speeds than coordinates.
+NAMES = ("stewart", "fourbar", "mcpherson", "tops", "bicycle")
 OPTIONS: dict[str, dict[str, Any]] = {
     "fourbar": {"marked": ("body.coupler.mass", "joint.coupler_pin.on_child.position"), "linear": True},
+    "bicycle": {"marked": ("body.frame.mass", "joint.front_contact.radius")},
     "mcpherson": {"marked": ("gravity", "s21RS")},
 }
 

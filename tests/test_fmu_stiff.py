@@ -5,7 +5,7 @@ from pathlib import Path
 import mechanisms
 import pytest
 from cutjoint.fmu.export import export
-from cutjoint.model import Mechanism, Simulation
+from cutjoint.model import Mechanism, Simulation, load
 from cutjoint.model.cli.main import main
 from cutjoint.model.papers.benchmarks import problems
 from fmpy import simulate_fmu
@@ -13,6 +13,7 @@ from fmpy import simulate_fmu
 CASES = {
     "stiff five-bar": (mechanisms.stiff_five_bar(), "joint.left.position", 0.05),
     "governor": (problems.governor(), "joint.slide.position", 0.05),
+    "bicycle": (load("bicycle"), "joint.steering.position", 0.05),
     "squeezer": (problems.squeezer(), "joint.O.position", 0.02),
 }
 

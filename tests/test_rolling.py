@@ -3,58 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import cos, pi, radians, sin, sqrt, tan
+from math import cos, pi, sin
 
 import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation
+from cutjoint.model.papers.benchmarks import rolling
+from cutjoint.model.papers.benchmarks.rolling import balance, bicycle_at
 from cutjoint.model.robots.write_urdf import urdf
-from cutjoint.model.run.assembly import consistent_speeds
 from cutjoint.model.run.joint_values import JointValues
-from scipy.optimize import brentq
-
-UPRIGHT = ["motion[4]", "steering", "motion[1]"]  # lean, steer and forward speed of the bicycle
 
 
 def test_a_leaning_disc_rolls_round_its_circle_as_the_closed_form_says():
     """The example starts in the steady motion that its text derives; two rounds by steps of 1 ms."""
-    m, g, r, R, lean = 2.0, 9.81, 0.3, 1.0, radians(20)
-    along, across = m * r**2 / 2, m * r**2 / 4
-    rate = sqrt(m * g * r * tan(lean) / ((m * r**2 + along) * R / r + across * sin(lean)))
-    s = Simulation("rolling_disc")
-    assert s.v[1] == pytest.approx(rate * R, rel=1e-15)
-    names = ["body.disc.position", "reaction.road.force", "energy"]
-    found = s.run(4 * pi / rate, 1e-3, record=names)
-    t = found.time
-    turn = np.array([np.cos(rate * t), np.sin(rate * t)])
-    expected = np.vstack(
-        [R * turn, 0 * t + r * cos(lean), -m * rate**2 * R * turn, 0 * t + m * g, 0 * t + found.values[0, -1]]
-    )
-    assert np.abs(found.values.T - expected).max() < 1e-9
+    assert Simulation("rolling_disc", compile=False).v[1] == pytest.approx(rolling.disc_rate(), rel=1e-15)
+    assert rolling.disc_error() < 1e-9
 
 
 # -- the bicycle -----------------------------------------------------------------------------------
 
 
-def bicycle_at(speed: float, belt: float = 0.0) -> Simulation:
-    """Upright, going straight on; on a belt it goes slower over the ground."""
-    s = Simulation("bicycle", compile=False)
-    if belt:
-        joints = (replace(j, belt=(belt, 0.0)) if j.type == "rolling" else j for j in s.mechanism.joints)
-        s = Simulation(replace(s.mechanism, joints=tuple(joints)), compile=False)
-    v = consistent_speeds(s.engine, s.state, {"motion": np.array([speed + belt, 0, 0, 0, 0, 0])})
-    s.state = replace(s.state, v=v)
-    return s
-
-
-def balance(s: Simulation) -> np.ndarray:
-    """A of lean and steer and their rates, on which nothing else acts: places and headings are all alike."""
-    model = s.linearize(states=UPRIGHT)
+def test_nothing_but_lean_and_steer_acts_on_them():
+    s = bicycle_at(5.0)
+    model = s.linearize(states=rolling.UPRIGHT)
     assert model.states[:2] == ("joint.motion.position[4]", "joint.steering.position")
     keep = [0, 1, len(model.A) - 3, len(model.A) - 2]
     others = [k for k in range(len(model.A)) if k not in keep]
     assert np.abs(model.A[np.ix_(keep, others)]).max() < 1e-9
-    return model.A[np.ix_(keep, keep)]
 
 
 def carvallo_whipple(speed: float) -> np.ndarray:
@@ -118,16 +93,8 @@ def test_published_eigenvalues_at_5_metres_a_second():
 
 def test_the_bicycle_is_stable_between_the_benchmarks_speeds():
     """Weave turns stable at the first speed, capsize unstable at the second."""
-
-    def weave(speed):
-        values = np.linalg.eigvals(balance(bicycle_at(speed)))
-        return values[np.abs(values.imag) > 0.1].real.max()
-
-    def capsize(speed):
-        return float(np.linalg.det(balance(bicycle_at(speed))))
-
-    assert brentq(weave, 4.2, 4.4, xtol=1e-12) == pytest.approx(4.29238253634111, abs=1e-9)
-    assert brentq(capsize, 5.9, 6.1, xtol=1e-12) == pytest.approx(6.02426201538837, abs=1e-9)
+    assert rolling.stable_speeds() == pytest.approx((4.29238253634111, 6.02426201538837), abs=1e-9)
+    assert all(verdict.reproduces for verdict in rolling.verdicts())
 
 
 def test_a_bicycle_on_a_belt_balances_as_on_the_road():

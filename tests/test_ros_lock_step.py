@@ -31,8 +31,8 @@ def pair() -> Iterator[Pair]:
 class Twin:
     """The same simulation in this process."""
 
-    def __init__(self) -> None:
-        self.simulation = Simulation("stewart")
+    def __init__(self, mechanism: str = "stewart") -> None:
+        self.simulation = Simulation(mechanism)
         self.values = JointValues(self.simulation)
         self.values.read()
 
@@ -160,3 +160,25 @@ def test_linearize_publishes_a_latched_model(pair: Pair) -> None:
     expected = Simulation("stewart").linearize()
     for name in ("A", "B", "C", "D"):
         assert np.allclose(model[name], getattr(expected, name), rtol=1e-9, atol=1e-9)
+
+
+def test_a_bicycle_rolls_and_is_steered_over_ros() -> None:
+    """Velocity constraints in the node: the engine's own bits, wheels that do not slip, a linear model."""
+    domain = new_domain()
+    arguments = ["--mode", "lock_step", "--rate", "500"]
+    with node(domain, "bicycle", *arguments) as process, Client(domain) as client:
+        client.ready(process)
+        twin = Twin("bicycle")
+        for k in range(100):
+            torques = [0.5 if k < 50 else -0.5, 10.0]  # steer, drive
+            client.commands.publish(Float64MultiArray(data=array("d", torques)))
+            twin.step(torques)
+            assert twin.same(answer(client, k + 1)), f"step {k}"
+        last = dict(zip(client.states[-1].name, client.states[-1].velocity, strict=True))
+        slip, size = twin.simulation.engine.slip(*(getattr(twin.simulation, x) for x in "qvp"))
+        assert np.abs(slip).max() < 1e-12 * size and last["rear_axle"] > 4.6 / 0.3
+        assert client.call("linearize").success
+        model = json.loads(client.latched(String, "linear_model").data)
+        assert np.shape(model["A"]) == (7 + 3, 7 + 3)
+        assert np.allclose(model["A"], twin.simulation.linearize().A, rtol=1e-9, atol=1e-9)
+        assert process.stop() == 0, process.output

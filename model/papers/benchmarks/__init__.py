@@ -18,9 +18,9 @@ from ...run.equilibrium import settle
 from ...show.table import table
 from ...simulation import Simulation
 from .. import Progress, Study, Verdict
-from . import problems, references
+from . import problems, references, rolling
 
-ABOUT = "the benchmark library: pendulum, four-bars, squeezer, Bricard, governor, slider-crank, spring"
+ABOUT = "the benchmark library: pendulum, four-bars, squeezer, Bricard, governor, slider-crank, bicycle"
 MILLISECOND = 1e-3
 LOOKS = 50
 # Steps that are tried to meet a limit, longest first.
@@ -199,7 +199,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
             rows.append(row)
             verdicts += verdicts_on(problem, row)
         progress((k + 1) / (len(PROBLEMS) + 1))
-    verdicts += spring()
+    verdicts += spring() + rolling.verdicts()
     progress(1.0)
     text = "\n".join(
         [
