@@ -34,8 +34,10 @@ PLATFORMS = {
     "aarch64-linux": Platform("aarch64-linux", "aarch64-linux-gnu.2.17", ".so"),
     "aarch64-darwin": Platform("aarch64-darwin", "aarch64-macos", ".dylib"),
 }
+PAGE = "a web page"
+TARGETS = {**PLATFORMS, PAGE: Platform("", "wasm32-wasi", ".wasm")}
 # No -march: an FMU travels. step_fast.c holds the step for newer x86-64 processors beside the plain one.
-FLAGS = ("-std=c11", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-Wall", "-Wno-unused-function")
+FLAGS = ("-std=c11", "-fvisibility=hidden", "-fno-math-errno", "-Wall", "-Wno-unused-function")
 # Traced code is long and straight: as in model/compile, more than -O1 gains nothing but for one part of
 # it. Fused multiply-adds, which ISO C leaves out, only in the step for processors that have them.
 GENERATED = ("kernels.c", "derivatives.c", "adjoint.c", "step.c", "step_fast.c")
@@ -77,7 +79,7 @@ def compilers(name: str) -> list[str]:
         return [native]
     if importlib.util.find_spec("ziglang"):
         # zig adds a sanitizer of its own to code that is not optimized
-        return [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=all", "-target", PLATFORMS[name].zig]
+        return [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=all", "-target", TARGETS[name].zig]
     if name == here():
         raise CutjointError(
             "no C compiler found; install gcc or clang, or 'pip install cutjoint[cross]', "
@@ -92,20 +94,23 @@ def compile_for(name: str, sources: Mapping[str, str], units: Sequence[str], opt
     with tempfile.TemporaryDirectory(prefix="cutjoint-fmu-") as folder:
         for file, text in sources.items():
             Path(folder, file).write_text(text, encoding="utf-8", newline="\n")
-        tasks = [(command, folder, sources, unit, optimize) for unit in units]
+        place = [*command, *(() if name == PAGE else ("-fPIC",))]
+        tasks = [(place, folder, sources, unit, optimize) for unit in units]
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             objects = list(pool.map(lambda task: _object(*task), tasks))
-        target = f"fmu{PLATFORMS[name].ending}"
-        _run([*command, "-shared", "-o", target, *objects, *_link_flags(name)], folder)
+        target = f"fmu{TARGETS[name].ending}"
+        _run([*command, "-o", target, *objects, *_link_flags(name)], folder)
         return Path(folder, target).read_bytes()
 
 
 def _link_flags(name: str) -> list[str]:
+    if name == PAGE:
+        return ["-mexec-model=reactor", "-s", "-lm"]
     if name.startswith("win"):
-        return ["-s"]
+        return ["-shared", "-s"]
     if "darwin" in name:
-        return []
-    return ["-s", "-lm", "-Wl,--build-id=none", "-Wl,-z,defs"]
+        return ["-shared"]
+    return ["-shared", "-s", "-lm", "-Wl,--build-id=none", "-Wl,-z,defs"]
 
 
 def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: str, optimize: int) -> str:

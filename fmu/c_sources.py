@@ -4,7 +4,7 @@ Names from a description reach the C only inside string literals, escaped.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
 import casadi as ca
@@ -18,6 +18,8 @@ from .plan import Plan, wanted_speeds
 
 TOKEN = "{00000000-0000-0000-0000-000000000000}"  # stands where the hash of the content will be
 WRITTEN = ("core.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")  # and one of fmi2.c, fmi3.c
+OF_PAGES = ("core.c", "linear.c", "numeric.c", "page.c")  # of a web page, which only steps and draws
+DRAWN = ("cj_outputs", "cj_jacobian")
 # What CasADi adds for its own loader; the core knows sizes and memory itself.
 _ASIDE = "alloc_mem|init_mem|free_mem|checkout|release|incref|decref|n_in|n_out|default_in|name_in|name_out"
 _ASIDE = (
@@ -35,12 +37,27 @@ _HELPERS = re.compile(rf"^(?={_TYPE} casadi_\w+\()", re.MULTILINE)
 def sources(plan: Plan, fmi: int) -> dict[str, str]:
     """File name -> text of everything in `sources/`; the token is still `TOKEN`."""
     groups = functions(plan, adjoint=fmi == 3)
-    traced = [f for group in groups.values() for f in group]
-    written = (*WRITTEN, f"fmi{fmi}.c", "core.h", "calls.h")
-    texts = {name: (files(__package__) / "c" / name).read_text("utf-8") for name in written}
+    texts = _texts(plan, (*WRITTEN, f"fmi{fmi}.c", "core.h", "calls.h"), groups, fmi)
     texts |= {file: generated(file, group) for file, group in groups.items()}
-    texts |= {"sizes.h": _sizes(plan, traced, fmi), "tables.h": _tables(plan, traced)}
     return texts | ({"variables.h": _variables(plan)} if fmi == 3 else {})
+
+
+def page_sources(plan: Plan) -> tuple[dict[str, str], list[str]]:
+    """The same for a web page, and which of the files are compiled; the linker drops what refers to more."""
+    groups = functions(plan, adjoint=False)
+    texts = _texts(plan, (*OF_PAGES, "core.h"), groups, 2)
+    texts["step.c"] = generated("step.c", groups["step.c"])
+    texts["kernels.c"] = generated("kernels.c", [f for f in groups["kernels.c"] if f.name() in DRAWN])
+    return texts, [name for name in texts if name.endswith(".c")]
+
+
+def _texts(
+    plan: Plan, written: Iterable[str], groups: Mapping[str, list[ca.Function]], fmi: int
+) -> dict[str, str]:
+    """Files as they are written, and the headers that fit them to the mechanism."""
+    traced = [f for group in groups.values() for f in group]
+    texts = {name: (files(__package__) / "c" / name).read_text("utf-8") for name in written}
+    return texts | {"sizes.h": _sizes(plan, traced, fmi), "tables.h": _tables(plan, traced)}
 
 
 def generated(file: str, group: Iterable[ca.Function]) -> str:

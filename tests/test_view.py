@@ -18,7 +18,8 @@ from cutjoint.model import Simulation, list_examples
 from cutjoint.model.cli import main as command
 from cutjoint.model.cli.view import find_port
 from cutjoint.model.errors import CutjointError
-from cutjoint.model.show.view import FRAME, TimeLine, Viewer, _round_up
+from cutjoint.model.show.measures import round_up
+from cutjoint.model.show.view import FRAME, TimeLine, Viewer
 from cutjoint.model.show.view_scene import swollen
 
 Capture = pytest.CaptureFixture[str]
@@ -205,4 +206,4 @@ def test_hulls_are_closed_and_seen_from_outside() -> None:
 
 
 def test_ranges_are_round_numbers() -> None:
-    assert [_round_up(x) for x in (0.3, 1.0, 140.0, 600.0)] == [0.5, 1.0, 200.0, 1000.0]
+    assert [round_up(x) for x in (0.3, 1.0, 140.0, 600.0)] == [0.5, 1.0, 200.0, 1000.0]

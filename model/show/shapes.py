@@ -93,6 +93,15 @@ def rim(joint: Joint) -> list[np.ndarray]:
     return [centre + float(joint.radius) * R @ (np.cos(a), np.sin(a), 0.0) for a in angles]
 
 
+def corners(mechanism: Mechanism) -> dict[str, list[np.ndarray]]:
+    """The same as drawn: a body that ends free is an even bar, one that nothing holds a ball."""
+    held = points(mechanism)
+    for body in mechanism.bodies:
+        found, com = held[body.name], np.array(body.com, float)
+        held[body.name] = [found[0], 2 * com - found[0]] if len(found) == 1 else found or [com]
+    return held
+
+
 def _distinct(found: list[np.ndarray]) -> list[np.ndarray]:
     kept: list[np.ndarray] = []
     for p in found:

@@ -20,6 +20,7 @@ from ..errors import CutjointError
 from ..joints.types import TYPES
 from ..simulation import Simulation
 from ..state import State
+from .measures import most_drive
 from .view_scene import Scene, movable
 
 FRAME = 1 / 50  # seconds between frames
@@ -171,8 +172,7 @@ class Viewer:
 
     def _torque_slider(self, name: str, value: float) -> Any:
         driven = self.simulation.variables().inputs.find(name)
-        typical = self.scene.weight * (self.scene.size if driven.unit == "N.m" else 1.0)
-        most = driven.high if math.isfinite(driven.high) else _round_up(max(typical / 2, 2 * abs(value)))
+        most = most_drive(driven, self.scene.weight, self.scene.size, value)
         slider = self.server.gui.add_slider(f"{name} ({driven.unit})", -most, most, most / 200, value)
         slider.on_update(self._hand(lambda _: self._drive()))
         return slider
@@ -259,9 +259,3 @@ class Viewer:
 
 def _between(slider: Any, value: float) -> float:
     return float(min(max(value, slider.min), slider.max))
-
-
-def _round_up(value: float) -> float:
-    """The next number of the form 1, 2 or 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(value)) if value > 0 else 1.0
-    return next(float(k * power) for k in (1, 2, 5, 10) if k * power >= value)

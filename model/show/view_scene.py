@@ -11,17 +11,14 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from ..describe.drawing import orientation
-from ..equations.spatial import lumped
 from ..joints.types import TYPES
 from ..simulation import Simulation
+from .measures import LONGEST, REACH, weight
 from .picture import CUT, MOTOR, families_of
-from .shapes import points, radius
+from .shapes import corners, radius
 from .sketch import Pose, at, body_points, choose_view, family, rod_ends
 
 Points = np.ndarray
-REACH = 0.5  # of the mechanism's size: the arrow of a force as large as the whole weight
-LONGEST = 1.5  # times the size: no arrow is longer
-GRAVITY = 9.81  # m/s², to weigh mechanisms that float
 ARROW = (220, 60, 140)
 ROD = (110, 110, 110)
 
@@ -33,7 +30,7 @@ class Scene:
         self.mechanism = mechanism = simulation.mechanism
         self.scene = scene = server.scene
         self.thick = radius(mechanism)
-        self.weight = GRAVITY * sum(float(b.mass) for b in lumped(mechanism).bodies)
+        self.weight = weight(mechanism)
         poses = simulation.body_poses()
         held = body_points(mechanism, poses)
         view = choose_view(mechanism, poses, held)
@@ -86,12 +83,8 @@ class Scene:
             label.visible = shown
 
     def _add_body(self, name: str) -> Any:
-        body = self.mechanism.body(name)
-        held = points(self.mechanism)[name]
-        com = np.array([float(x) for x in body.com])
-        if len(held) == 1:  # a body that ends free: an even bar
-            held = [held[0], 2 * com - held[0]]
-        vertices, faces = swollen(np.array(held or [com]), self.thick if held else 3 * self.thick)
+        drawn = corners(self.mechanism)[name]
+        vertices, faces = swollen(np.array(drawn), self.thick if len(drawn) > 1 else 3 * self.thick)
         colour = families_of(self.mechanism)[family(name)]
         return self.scene.add_mesh_simple(f"/bodies/{name}", vertices, faces, color=_rgb(colour))
 

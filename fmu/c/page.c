@@ -1,0 +1,43 @@
+/* The mechanism for a web page: one instance, which the page drives, steps and reads. */
+#include "core.h"
+#include "tables.h"
+
+#define PAGE(name) __attribute__((export_name(#name)))
+__attribute__((import_module("page"), import_name("say"))) void page_say(const char* message);
+
+static cj_instance mechanism;
+
+static void tell(void* host, cj_status status, const char* category, const char* message)
+{
+    if (status != CJ_OK) page_say(message);
+}
+
+PAGE(begin) void page_begin(void)
+{
+    mechanism.log = tell;
+    cj_begin(&mechanism, 0);
+    mechanism.now.phase = CJ_STEPPING;
+}
+
+PAGE(drive) int page_drive(unsigned input, double value)
+{
+    const cj_status status = cj_check(&mechanism, SLOT_INPUT + input, value);
+    if (status == CJ_OK) cj_put(&mechanism, SLOT_INPUT + input, value);
+    return status;
+}
+
+PAGE(step) int page_step(void) { return cj_do_step(&mechanism, mechanism.now.time, CJ_STEP); }
+PAGE(time) double page_time(void) { return mechanism.now.time; }
+
+PAGE(outputs) const double* page_outputs(void)
+{
+    const cj_state* x = &mechanism.now;
+    cj_call(&mechanism, cj_outputs, CJ_IN(x->at.q, x->at.v, x->u, x->p), CJ_OUT(mechanism.y));
+    return mechanism.y;
+}
+
+PAGE(distance) double page_distance(void)
+{
+    cj_sigma(&mechanism);
+    return mechanism.sigma;
+}
