@@ -66,6 +66,7 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo "== installing cutjoint and what the demo needs into $(VENV)/ (a minute or two)"
 	@$(BIN)/python -m pip install -qq -e '.[$(DEMO_EXTRAS)]'
 	@$(BIN)/python -m pip install -qq -e '.[ros]' || echo "   no ROS wheels for this Python: the demo leaves the node out"
+	@$(BIN)/python -m pip install -qq -e '.[cross]' || echo "   no compiler for web pages here: the demo shows a recorded motion"
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(VENV)/python.stamp

@@ -28,8 +28,9 @@ from ..model.linear.linear_plot import draw_linear
 from ..model.run.equilibrium import hold
 from ..model.run.trajectory import Trajectory
 from ..model.show.picture import draw
+from ..model.show.player import readings, scene
 from ..model.show.plot import draw_plot
-from .demo_page import Chapter, page
+from .demo_page import Chapter, film, page
 
 MECHANISM = "stewart"
 SECONDS, STEP, TORQUE = 2.0, 1e-3, 10.0
@@ -48,7 +49,7 @@ class Demo:
         self.mechanism = load(MECHANISM)
         self.simulation = Simulation(self.mechanism)
         self.motion: Trajectory | None = None
-        self.frames: list[dict[str, Any]] = []
+        self.motion_part = ""  # of the page: what moves
 
     def show(self) -> Chapter:
         report = self.simulation.topology().as_dict()
@@ -90,7 +91,6 @@ class Demo:
         s.step(STEP)  # the first step compiles; what is timed below does not
         s.reset()
         s.set_inputs([TORQUE] * len(s.inputs))
-        self.frames = [self._frame()]
         begin = time.perf_counter()
         for _ in range(round(SECONDS / STEP)):
             s.step(STEP)
@@ -99,7 +99,6 @@ class Demo:
         s.set_inputs([TORQUE] * len(s.inputs))
         self.motion = motion = s.run(SECONDS, STEP, record=[*RECORD, *CHECKS])
         imbalance = abs(s.energy() - start - s.work)
-        self._film()
         motion.write_csv(self.folder / "motion.csv")
         units = {n: "m" if "platform" in n else "rad" for n in motion.names if "position" in n} | {
             "energy": "J"
@@ -199,37 +198,50 @@ class Demo:
         ]
         return chapter
 
-    def _film(self) -> None:
-        """Poses for the moving picture, from the same start."""
-        self.simulation.reset()
-        self.simulation.set_inputs([TORQUE] * len(self.simulation.inputs))
-        self.frames = [self._frame()]
-        count = round(SECONDS / STEP) // FRAMES
-        for _ in range(FRAMES):
-            for _ in range(count):
-                self.simulation.step(STEP)
-            self.frames.append(self._frame())
-
-    def _frame(self) -> dict[str, Any]:
-        from ..model.show.shapes import points
-
-        poses = self.simulation.body_poses()
-        held = points(self.mechanism)
-        world = {n: [(poses[n][0] @ p + poses[n][1]).round(4).tolist() for p in held[n]] for n in poses}
-        outputs = self.simulation.outputs()
-        forces = [
-            (
-                self.simulation.joint_positions()[j.name][1].round(4).tolist(),
-                outputs[f"reaction.{j.name}.force"],
+    def in_motion(self) -> Chapter:
+        about = (
+            "The FMU's step as WebAssembly: one file that simulates the platform wherever there is a browser."
+        )
+        chapter = Chapter("Web page", f"cutjoint export {MECHANISM} --page live.html", about)
+        if importlib.util.find_spec("ziglang") is None:
+            chapter.note = (
+                "No compiler for web pages ('pip install cutjoint[cross]'): the motion is recorded."
             )
-            for j in self.mechanism.joints
+            self.motion_part = self._film()
+            return chapter
+        from ..fmu import page as web
+
+        begin = time.perf_counter()
+        planned = web.plan_page(self.mechanism, step=STEP)
+        part = web.live(planned, dict.fromkeys(self.mechanism.inputs(), TORQUE))
+        path = self.folder / "live.html"
+        with write_atomically(path) as temporary:
+            temporary.write_text(web.page(planned, part), encoding="utf-8")
+        self.motion_part = (
+            "<p>The platform, simulated in this page. Drive its motors; drag the picture to turn it. "
+            f"Arrows are reactions: forces of each joint's parent on its child.</p>{part}"
+        )
+        chapter.rows = [
+            ("file", f"{path.name}, {path.stat().st_size / 1024:.0f} kB"),
+            ("exported in", f"{time.perf_counter() - begin:.1f} s"),
         ]
-        return {
-            "time": round(self.simulation.time, 3),
-            "bodies": world,
-            "forces": [(place, np.round(force, 1).tolist()) for place, force in forces],
-            "distance": float(f"{outputs['singularity.distance']:.4g}"),
-        }
+        chapter.files = [path.name]
+        return chapter
+
+    def _film(self) -> str:
+        """The motion from the same start, recorded."""
+        s = self.simulation
+        s.reset()
+        s.set_inputs([TORQUE] * len(s.inputs))
+        names = readings(s)
+        sizes = [s.variables().outputs.whole(name).size for name in names]
+        places = dict(zip(names, np.cumsum([0, *sizes]).tolist(), strict=False))
+        frames = [_frame(s, names)]
+        for _ in range(FRAMES):
+            for _ in range(round(SECONDS / STEP) // FRAMES):
+                s.step(STEP)
+            frames.append(_frame(s, names))
+        return film(scene(s, places), frames)
 
     def _save(self, figure: Any, name: str, about: str) -> tuple[str, str]:
         kind = name.rpartition(".")[2]
@@ -239,6 +251,16 @@ class Demo:
             temporary.write_bytes(data.getvalue())
         mime = {"svg": "svg+xml", "png": "png"}[kind]
         return f"data:image/{mime};base64,{base64.b64encode(data.getvalue()).decode()}", about
+
+
+def _frame(simulation: Simulation, names: list[str]) -> dict[str, Any]:
+    outputs = simulation.outputs()
+    y = np.concatenate([np.ravel(outputs[name]) for name in names])
+    return {
+        "time": round(simulation.time, 3),
+        "y": [float(f"{x:.5g}") for x in y],
+        "distance": float(f"{outputs['singularity.distance']:.4g}"),
+    }
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -251,10 +273,12 @@ def main(argv: list[str] | None = None) -> int:
         demo = Demo(folder)
         if demo.compiler is None:
             print("   no C compiler found: everything works, steps take about ten times as long")
-        chapters = _run([demo.show, demo.assemble, demo.simulate, demo.linearize, demo.fmu, demo.ros])
+        steps = [demo.show, demo.assemble, demo.simulate, demo.linearize, demo.fmu, demo.in_motion, demo.ros]
+        chapters = _run(steps)
         seconds = time.perf_counter() - begin
         with write_atomically(folder / "index.html") as temporary:
-            temporary.write_text(page(chapters, demo.frames, folder.resolve(), seconds), encoding="utf-8")
+            text = page(chapters, demo.motion_part, folder.resolve(), seconds)
+            temporary.write_text(text, encoding="utf-8")
     except (CutjointError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2

@@ -36,17 +36,21 @@ def export_page(
     check_writable(path)
     compilers(PAGE)  # before long work: is there a compiler?
     planned = plan_page(mechanism, step=step, stepper=stepper, inputs=inputs)
-    name, about = escape(planned.mechanism.name), escape(planned.mechanism.description)
-    text = (
+    with write_atomically(path) as temporary:
+        temporary.write_text(page(planned, live(planned)), encoding="utf-8")
+    return planned
+
+
+def page(plan: Plan, part: str) -> str:
+    """The whole page around the part that simulates."""
+    name, about = escape(plan.mechanism.name), escape(plan.mechanism.description)
+    return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{name}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{name}</h1><p>{about}</p>{live(planned)}</body></html>\n"
+        f"<h1>{name}</h1><p>{about}</p>{part}</body></html>\n"
     )
-    with write_atomically(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return planned
 
 
 def plan_page(

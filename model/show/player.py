@@ -30,7 +30,7 @@ canvas { width: 100%; aspect-ratio: 16/10; max-height: 75vh; border: 1px solid #
          touch-action: none; }
 .note { background: #fff6dd; padding: .5rem .8rem; border-left: 4px solid #f0b400; }
 .controls { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; margin: .5rem 0; }
-.controls input[type=range] { flex: 1; } .says { font-variant-numeric: tabular-nums; }
+.controls input[type=range] { flex: 1; } .says { font-variant-numeric: tabular-nums; min-height: 3em; }
 .drives { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr));
           gap: .2rem 2rem; }
 .drives label { display: grid; grid-template-columns: 6rem 1fr 5.5rem; gap: .8rem; align-items: center; }
