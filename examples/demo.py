@@ -28,7 +28,7 @@ from ..model.linear.linear_plot import draw_linear
 from ..model.run.equilibrium import hold
 from ..model.run.trajectory import Trajectory
 from ..model.show.picture import draw
-from ..model.show.player import readings, scene
+from ..model.show.player import frame_names, scene
 from ..model.show.plot import draw_plot
 from .demo_page import Chapter, film, page
 
@@ -233,7 +233,7 @@ class Demo:
         s = self.simulation
         s.reset()
         s.set_inputs([TORQUE] * len(s.inputs))
-        names = readings(s)
+        names = frame_names(s)
         sizes = [s.variables().outputs.whole(name).size for name in names]
         places = dict(zip(names, np.cumsum([0, *sizes]).tolist(), strict=False))
         frames = [_frame(s, names)]

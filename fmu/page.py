@@ -13,8 +13,8 @@ from importlib.resources import files
 from ..model.describe.mechanism import Mechanism
 from ..model.files import check_writable, write_atomically
 from ..model.loading import load
-from ..model.show.measures import most_drive, weight
-from ..model.show.player import STYLE, data, readings, scene, script
+from ..model.show.measures import most_drive, whole_weight
+from ..model.show.player import STYLE, data, frame_names, scene, script
 from .c_compile import PAGE, compile_for, compilers
 from .c_sources import page_sources
 from .plan import Plan, plan
@@ -71,7 +71,7 @@ def live(plan: Plan, start: Mapping[str, float] | None = None) -> str:
     code = compile_for(PAGE, *page_sources(plan))
     shown = [v for v in plan.of("output") if v.differentiable]
     places = {v.name: v.slot - plan.first["output"] for v in shown}
-    drawn = scene(plan.simulation, {name: places[name] for name in readings(plan.simulation)})
+    drawn = scene(plan.simulation, {name: places[name] for name in frame_names(plan.simulation)})
     content = {
         "scene": drawn,
         "step": plan.step,
@@ -96,7 +96,7 @@ def _sliders(plan: Plan, size: float, start: Mapping[str, float]) -> str:
         if v.kind == "hidden":
             continue
         value, unit = start.get(name, 0.0), escape(v.unit.replace(".", "·"))
-        most = most_drive(v, weight(plan.mechanism), size, value)
+        most = most_drive(v, whole_weight(plan.mechanism), size, value)
         rows.append(
             f"<label><span>{escape(name)}</span><input type='range' min='{-most:g}' max='{most:g}' "
             f"step='{most / 200:g}' value='{value:g}' data-unit='{unit}' "

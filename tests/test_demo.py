@@ -55,35 +55,51 @@ def test_a_real_browser_shows_it(folder: Path, tmp_path: Path) -> None:
         browser.open((folder / "index.html").as_uri())
         widths = browser.script("[...document.images].map(i => i.naturalWidth)")
         assert len(widths) >= 4 and min(widths) > 300
-        browser.script("document.getElementById('motion').scrollIntoView()")
+        browser.until("mechanism !== null")
+        browser.script("play(false), reset(), canvas.scrollIntoView()")
         first = browser.picture()
         assert 0.02 < (first.min(axis=2) < 0.9).mean() < 0.9, "blank"
-        browser.script("slider.value = 60; slider.oninput()")
+        assert browser.script("sliders.map(s => +s.value)") == [demo.TORQUE] * 3
+        browser.script("play(true)")
+        browser.until("mechanism.time() > 0.4")
         second = browser.picture()
         assert (np.abs(first - second).max(axis=2) > 0.2).mean() > 0.005, "the mechanism does not move"
-        assert "1.20 s" in browser.script("says.textContent")
-        browser.script("button.click()")
-        browser.until("!says.textContent.startsWith('1.20 s')")
-        assert (
-            browser.script(
-                "performance.getEntriesByType('resource').filter(e => !/^data:/.test(e.name)).length"
-            )
-            == 0
-        )
+        _assert_loads_nothing(browser)
 
 
-def test_without_a_compiler_it_works_and_says_what_is_slower(
+def _assert_loads_nothing(browser: Browser) -> None:
+    loaded = "performance.getEntriesByType('resource').filter(e => !/^data:/.test(e.name)).length"
+    assert browser.script(loaded) == 0
+
+
+def test_without_compilers_it_works_and_says_what_is_slower_and_what_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
+    there = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ziglang" else there(name))
     monkeypatch.setattr(compiling, "find_compiler", lambda: None)
     monkeypatch.setattr(demo, "find_compiler", lambda: None)
     monkeypatch.setattr(demo, "SECONDS", 0.2)
     monkeypatch.setattr(demo.Demo, "ros", lambda self: demo.Chapter("ROS 2 node", "", ""))
-    assert demo.main([str(tmp_path)]) == 0
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    target = tmp_path / "out"
+    assert demo.main([str(target)]) == 0
+    page = (target / "index.html").read_text(encoding="utf-8")
     assert row(page, "code") == "virtual machine" and "a step takes roughly ten times as long" in page
-    assert "no C compiler found" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "no C compiler found" in said and "the motion is recorded" in said
     assert float(row(page, "differs from Python by").split()[0]) < 1e-9
+    with Browser(tmp_path / "profile", 1000, 900) as browser:
+        browser.open((target / "index.html").as_uri())
+        browser.script("document.getElementById('motion').scrollIntoView()")
+        first = browser.picture()
+        assert 0.02 < (first.min(axis=2) < 0.9).mean() < 0.9, "blank"
+        browser.script("slider.value = 100; slider.oninput()")
+        second = browser.picture()
+        assert (np.abs(first - second).max(axis=2) > 0.2).mean() > 0.001, "the mechanism does not move"
+        assert "0.20 s" in browser.script("says.textContent")
+        browser.script("button.click()")
+        browser.until("!says.textContent.startsWith('0.20 s')")
+        _assert_loads_nothing(browser)
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: Capture) -> None:

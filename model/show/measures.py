@@ -11,7 +11,7 @@ LONGEST = 1.5  # times the size: no arrow is longer
 GRAVITY = 9.81  # m/s², to weigh mechanisms that float
 
 
-def weight(mechanism: Mechanism) -> float:
+def whole_weight(mechanism: Mechanism) -> float:
     """Of all bodies together on Earth, newtons."""
     return GRAVITY * sum(float(b.mass) for b in lumped(mechanism).bodies)
 

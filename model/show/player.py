@@ -1,7 +1,7 @@
 """A mechanism moving in a web page: what the drawing code (`player.js`) must know of it, and how it looks.
 
 The code is one for recorded motions and for mechanisms that are simulated in the page. It reads a frame,
-whose column y holds the readings that `readings` names; `scene` tells where in y they are and all that
+whose column y holds the readings that `frame_names` lists; `scene` tells where in y they are and all that
 never changes. Names come into a page as data or escaped, never as code.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..describe.mechanism import GROUND
 from ..simulation import Simulation
-from .measures import LONGEST, REACH, weight
+from .measures import LONGEST, REACH, whole_weight
 from .picture import MOTOR, families_of
 from .shapes import corners, rods
 from .sketch import at, body_points, choose_view, family
@@ -52,7 +52,7 @@ def data(name: str, content: Any) -> str:
     return f"<script id='{name}' type='application/json'>{text}</script>"
 
 
-def readings(simulation: Simulation) -> list[str]:
+def frame_names(simulation: Simulation) -> list[str]:
     """The outputs that a frame holds."""
     mechanism, known = simulation.mechanism, simulation.variables().outputs.named
     names = [f"body.{b.name}.{what}" for b in mechanism.bodies for what in ("position", "orientation")]
@@ -99,7 +99,7 @@ def scene(simulation: Simulation, places: Mapping[str, int]) -> dict[str, Any]:
         "reach": MARGIN * float(np.linalg.norm(cloud - middle, axis=1).max()),
         "axes": _numbers([right, np.cross(view.up, right), view.up]),
         "elevation": asin(float(np.clip(toward @ view.up, -1, 1))),
-        "metres_per_newton": REACH * view.size / (weight(mechanism) or 1.0),
+        "metres_per_newton": REACH * view.size / (whole_weight(mechanism) or 1.0),
         "longest": LONGEST * view.size,
         "colours": {"rod": ROD, "arrow": ARROW, "driven": MOTOR},
     }

@@ -13,7 +13,7 @@ from scipy.spatial import ConvexHull
 from ..describe.drawing import orientation
 from ..joints.types import TYPES
 from ..simulation import Simulation
-from .measures import LONGEST, REACH, weight
+from .measures import LONGEST, REACH, whole_weight
 from .picture import CUT, MOTOR, families_of
 from .shapes import corners, radius
 from .sketch import Pose, at, body_points, choose_view, family, rod_ends
@@ -30,7 +30,7 @@ class Scene:
         self.mechanism = mechanism = simulation.mechanism
         self.scene = scene = server.scene
         self.thick = radius(mechanism)
-        self.weight = weight(mechanism)
+        self.weight = whole_weight(mechanism)
         poses = simulation.body_poses()
         held = body_points(mechanism, poses)
         view = choose_view(mechanism, poses, held)
