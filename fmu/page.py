@@ -6,9 +6,10 @@ with the player of `model/show`. Inputs are on sliders.
 
 import os
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
+from typing import Any
 
 from ..model.describe.mechanism import Mechanism
 from ..model.files import check_writable, write_atomically
@@ -24,18 +25,11 @@ SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1")
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'"
 
 
-def export_page(
-    mechanism: Mechanism | str,
-    path: str | os.PathLike[str],
-    *,
-    step: float = 1e-3,
-    stepper: str = "runge_kutta",
-    inputs: Sequence[str] = (),
-) -> Plan:
-    """Write a page that simulates a mechanism; options as those of `export`."""
+def export_page(mechanism: Mechanism | str, path: str | os.PathLike[str], **choices: Any) -> Plan:
+    """Write a page that simulates a mechanism; choices are `step`, `stepper` and `inputs` of `export`."""
     check_writable(path)
     compilers(PAGE)  # before long work: is there a compiler?
-    planned = plan_page(mechanism, step=step, stepper=stepper, inputs=inputs)
+    planned = plan_page(mechanism, **choices)
     with write_atomically(path) as temporary:
         temporary.write_text(page(planned, live(planned)), encoding="utf-8")
     return planned
@@ -53,17 +47,11 @@ def page(plan: Plan, part: str) -> str:
     )
 
 
-def plan_page(
-    mechanism: Mechanism | str,
-    *,
-    step: float = 1e-3,
-    stepper: str = "runge_kutta",
-    inputs: Sequence[str] = (),
-) -> Plan:
+def plan_page(mechanism: Mechanism | str, **choices: Any) -> Plan:
     """What the page holds: the outputs that its picture needs."""
     described = load(mechanism) if isinstance(mechanism, str) else mechanism
     outputs = ["body.*.position", "body.*.orientation", "reaction.*.force"]
-    return plan(described, step=step, stepper=stepper, inputs=inputs, outputs=outputs)
+    return plan(described, outputs=outputs, **choices)
 
 
 def live(plan: Plan, start: Mapping[str, float] | None = None) -> str:
