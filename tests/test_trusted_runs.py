@@ -100,7 +100,7 @@ def test_steps_are_counted() -> None:
     s = Simulation(mechanisms.five_bar(), compile=False)
     told = s.run(2.0, 2e-3, record=[]).judgement
     assert told.judged == 1000 and 0 < told.refined < 10 and told.unsettled == 0
-    assert Simulation("fourbar", stepper="implicit", compile=False).run(0.01).judgement.judged == 0
+    assert Simulation("fourbar", stepper="implicit", compile=False).run(0.01).judgement.judged == 10
 
 
 def test_nothing_that_rests_is_refined() -> None:
