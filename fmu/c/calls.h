@@ -154,7 +154,27 @@ static cj_status step_once(cj_instance* s, const char* function, double time, do
 
 /* -- saved states: a host may keep several, and their bytes ------------------------------------------ */
 
-typedef struct { char token[48]; uint64_t size; cj_state state; } packed;
+typedef struct { char token[48]; uint64_t size; } label;
+typedef struct { label label; uint64_t sum; cj_state state; } packed;
+static const label own = {CJ_TOKEN, sizeof(cj_state)};
+
+/* Fowler, Noll and Vo's hash of a state's bytes: damage is seen. */
+static uint64_t checksum(const cj_state* state)
+{
+    uint64_t sum = 14695981039346656037u;
+    for (size_t k = 0; k < sizeof *state; ++k) sum = (sum ^ ((const unsigned char*)state)[k]) * 1099511628211u;
+    return sum;
+}
+
+/* Whether an instance can be in a state: what comes from outside must not index, nor spread NaN. */
+static int possible(const cj_instance* s, const cj_state* x)
+{
+    const int never = s->exchange ? STEPPING : EVENT | CONTINUOUS;
+    int good = x->phase >= CJ_CREATED && x->phase <= CJ_TERMINATED && !(never & 1 << x->phase);
+    for (size_t k = 0; k < offsetof(cj_state, independent) / sizeof(double); ++k) good &= isfinite(((const double*)x)[k]) != 0;
+    for (int k = 0; k < NF; ++k) good &= x->independent[k] >= 0 && x->independent[k] < NV;
+    return good;
+}
 
 static cj_status keep(const cj_state* what, void** state)
 {
@@ -196,9 +216,10 @@ CJ_EXPORT FMI(Status) FMI(SerializedFMUStateSize)(void* s, void* state, size_t* 
 
 CJ_EXPORT FMI(Status) FMI(SerializeFMUState)(void* s, void* state, FMI(Byte) bytes[], size_t size)
 {
-    packed all = {.token = CJ_TOKEN, .size = sizeof all.state};
+    packed all = {.label = own};
     if (!s || !state || !bytes || size < sizeof all) return CJ_ERROR;
     memcpy(&all.state, state, sizeof all.state);
+    all.sum = checksum(&all.state);
     memcpy(bytes, &all, sizeof all);
     return CJ_OK;
 }
@@ -207,14 +228,12 @@ CJ_EXPORT FMI(Status) FMI(DeserializeFMUState)(void* s, const FMI(Byte) bytes[],
 {
     packed all;
     if (!s || !state) return CJ_ERROR;
-    int ours = bytes && size == sizeof all;
-    if (ours) {
-        memcpy(&all, bytes, sizeof all);
-        ours = all.size == sizeof all.state && strncmp(all.token, CJ_TOKEN, sizeof all.token) == 0;
-        for (int k = 0; ours && k < NF; ++k) /* damaged bytes must not index */
-            ours = all.state.independent[k] >= 0 && all.state.independent[k] < NV;
-    }
-    return ours ? keep(&all.state, state) : cj_refuse(s, "these bytes are not a state of this FMU");
+    if (bytes && size == sizeof all) memcpy(&all, bytes, sizeof all);
+    if (!bytes || size != sizeof all || memcmp(&all.label, &own, sizeof own) != 0)
+        return cj_refuse(s, "these bytes are not a state of this FMU");
+    if (all.sum != checksum(&all.state)) return cj_refuse(s, "these bytes of a state are damaged");
+    if (!possible(s, &all.state)) return cj_refuse(s, "these bytes are a state that this instance can't be in");
+    return keep(&all.state, state);
 }
 
 /* -- model exchange ---------------------------------------------------------------------------------- */

@@ -1,0 +1,72 @@
+"""The letter of the standards, and what a target needs: damaged states, old systems."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import subprocess
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cutjoint.fmu.c_sources import sources
+from cutjoint.model import list_examples
+from fmpy.fmi1 import FMICallException
+from fmu_tools import exported, get, initialize, instance, names, planned
+
+
+def checksum(data: bytes) -> int:
+    """Fowler, Noll and Vo's hash, 64 bits, their variant 1a."""
+    total = 14695981039346656037
+    for byte in data:
+        total = (total ^ byte) * 1099511628211 % 2**64
+    return total
+
+
+def test_a_damaged_serialized_state_is_refused() -> None:
+    """Every flipped bit is seen, and a state that is whole but impossible is not believed either."""
+    with instance(exported("fourbar")) as fmu:
+        initialize(fmu)
+        fmu.doStep(0.0, 1e-3)
+        saved = fmu.getFMUstate()
+        data = bytes(fmu.serializeFMUstate(saved))
+        before = get(fmu, names(fmu, "output"))
+        for at in range(0, len(data), 3):
+            spoiled = bytearray(data)
+            spoiled[at] ^= 1 << at % 8
+            with pytest.raises(FMICallException):
+                fmu.deSerializeFMUstate(bytes(spoiled))
+        state = data[64:]
+        assert checksum(state) == struct.unpack("<Q", data[56:64])[0]
+        phase = len(state) - 20  # five integers from the end, behind the one independent coordinate
+        nan = struct.pack("<d", np.nan)
+        for at, value in ((phase, b"\x4d\0\0\0"), (phase, b"\x02\0\0\0"), (phase - 4, b"\xff" * 4), (8, nan)):
+            forged = state[:at] + value + state[at + len(value) :]
+            with pytest.raises(FMICallException):
+                fmu.deSerializeFMUstate(data[:56] + struct.pack("<Q", checksum(forged)) + forged)
+        fmu.setFMUstate(fmu.deSerializeFMUstate(data))
+        assert np.array_equal(get(fmu, names(fmu, "output")), before)
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
+@pytest.mark.parametrize("name", ["fourbar", "double_pendulum"])
+def test_an_fmu_needs_no_new_system_library(name: str, tmp_path: Path) -> None:
+    """Linux: nothing that glibc 2.17 of 2012 does not have."""
+    with zipfile.ZipFile(exported(name)) as archive:
+        archive.extractall(tmp_path)
+    (library,) = (tmp_path / "binaries").rglob(f"{name}.so")
+    done = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
+    needed = {tuple(map(int, found.split("."))) for found in re.findall(r"@GLIBC_([\d.]+)", done.stdout)}
+    assert needed and max(needed) <= (2, 17), done.stdout
+
+
+@pytest.mark.parametrize("name", list_examples())
+def test_traced_code_calls_nothing_that_got_a_new_version(name: str) -> None:
+    """glibc 2.27 to 2.38 gave these new versions, and a library built there needs them."""
+    texts = sources(planned(name), 2)
+    called = set(
+        re.findall(r"\b(\w+)\(", "".join(texts[f] for f in ("step.c", "kernels.c", "derivatives.c")))
+    )
+    assert not called & {"pow", "exp", "exp2", "log", "log2", "hypot", "fmod"}
