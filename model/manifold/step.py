@@ -119,7 +119,7 @@ def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:
     good = ca.logic_or(error <= 1, length <= SHORTEST)
     moved = [ca.if_else(good, a, b) for a, b in zip(new, (q, v, work), strict=True)]
     at = done + ca.if_else(good, length, 0)
-    scale = ca.fmin(ca.fmax(0.9 * ca.fmax(error, TINY) ** -0.25, 1 / 16), 4)
+    scale = ca.fmin(ca.fmax(0.9 / ca.sqrt(ca.sqrt(ca.fmax(error, TINY))), 1 / 16), 4)
     wanted = ca.fmin(ca.fmax(length * scale, SHORTEST), 1 - at)
     worst1 = ca.if_else(good, ca.fmax(worst, error), worst)
     attempt = ca.Function("attempt", [x], [ca.vertcat(at, wanted, worst1, *moved, u, p, h)])
