@@ -142,7 +142,10 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
     parts = [
         "/* What is known of this mechanism at export. */",
         f"#define CJ_STEP {plan.step!r}",
-        *(f"#define {name} {getattr(thresholds, name)!r}" for name in ("RANK", "ROUGHLY", "SAME_TIME")),
+        *(
+            f"#define {name} {getattr(thresholds, name)!r}"
+            for name in ("RANK", "ROUGHLY", "ROUNDED", "SAME_TIME")
+        ),
         "#if defined(__GNUC__)\n#define CJ_TABLE static const __attribute__((unused))",
         "#else\n#define CJ_TABLE static const\n#endif",
         *(f"int {name}(const double**, double**, long long int*, double*, int);" for name in called),

@@ -101,6 +101,7 @@ IN_A_RECORD = 1e-3  # of the time between records: steps that short are what nob
 STEPS_BETWEEN = 10_000  # checks of that: a short time even for large mechanisms
 
 # -- time ----------------------------------------------------------------------------------------
+ROUNDED = 2.0**-50  # of a time: what the difference of two that were rounded may be off by
 SAME_TIME = 1e-9  # of a step, or of a second: times that differ by less are the same
 LOCATED = 1e-13  # of a step: times of events are found this well
 BESIDE = 1e-6  # of a step: how far ahead one looks to see whether a function rises or falls

@@ -81,13 +81,14 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
         return cj_refuse(s, "the step starts at %.9g s, but the mechanism is at %.9g s; restore a state to go back", time, x->time);
     double steps = length / CJ_STEP;
     if (steps > 1e9) return cj_refuse(s, "a step of %g s would take more than 1e9 inner steps of %g s", length, CJ_STEP);
-    const long whole = (long)(steps + SAME_TIME);
+    const double same = SAME_TIME + ROUNDED * fabs(time) / CJ_STEP; /* the host may have subtracted large times */
+    const long whole = (long)(steps + same);
     const double rest = length - whole * CJ_STEP;
     const double *q = x->at.q, *v = x->at.v, *work = &x->work; /* the state itself is written when all is done */
     for (long n = 0; n <= whole; ++n) {
         double h = CJ_STEP;
         if (n == whole) {
-            if (!(rest > SAME_TIME * CJ_STEP)) break;
+            if (!(rest > same * CJ_STEP)) break;
             h = rest;
         }
         const int to = n % 2; /* a step never writes what it reads */

@@ -11,7 +11,7 @@ from scipy.integrate import DOP853
 from ..errors import SimulationError
 from ..manifold.step import VERDICT
 from ..state import LiveState
-from ..thresholds import IN_A_RECORD, LEAST_TOLERANCE, MOST_STEPS, SAME_TIME, STEPS_BETWEEN
+from ..thresholds import IN_A_RECORD, LEAST_TOLERANCE, MOST_STEPS, ROUNDED, SAME_TIME, STEPS_BETWEEN
 from ..variables import Variable, Variables
 from .events import Event, Watch
 from .judgement import Audit
@@ -71,10 +71,11 @@ def step_plan(begin: float, duration: float, h: float) -> list[tuple[float, floa
     """Length and end of each step of h; a shorter last one if the duration is no multiple of it."""
     if not h > 0:
         raise SimulationError(f"a step must be positive, not {h}")
-    whole = int(duration / h + SAME_TIME)
+    same = SAME_TIME + ROUNDED * abs(begin) / h  # the duration may be a difference of large times
+    whole = int(duration / h + same)
     plan = [(h, begin + (n + 1) * h) for n in range(whole)]  # no drift of time by summing
     rest = duration - whole * h
-    if plan and rest <= SAME_TIME * h:
+    if plan and rest <= same * h:
         plan[-1] = (h, begin + duration)
     elif duration:
         plan.append((rest, begin + duration))
