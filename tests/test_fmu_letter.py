@@ -7,14 +7,16 @@ import shutil
 import struct
 import subprocess
 import zipfile
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cutjoint.fmu.c_sources import sources
-from cutjoint.model import list_examples
+from cutjoint.model import list_examples, load
 from fmpy.fmi1 import FMICallException
-from fmu_tools import exported, get, initialize, instance, names, planned
+from fmu_exchange import begin, events, pointer, read, write
+from fmu_tools import exported, get, initialize, instance, names, planned, put
 
 
 def checksum(data: bytes) -> int:
@@ -85,3 +87,61 @@ def test_late_steps_are_those_of_the_beginning() -> None:
                 fmu.doStep(t, length)
             ends.append(get(fmu, ["joint.crank_pin.position", "joint.crank_pin.velocity", "energy"]))
     assert np.array_equal(ends[0], ends[1]) and np.array_equal(ends[0], ends[2])
+
+
+def euler(name: str, order: tuple[str, ...], eager: bool, steps: int, amplitude: float) -> np.ndarray:
+    """States and kinetic energies of model exchange by Euler's method, setting time, states and inputs in some
+    order, and asking for indicators and derivatives after each of them (`eager`) or after all."""
+    h = 1e-3
+    with instance(exported(name, outputs=("energy_kinetic",)), exchange=True) as fmu:
+        inputs = names(fmu, "input")
+
+        def at(t: float) -> dict[str, float]:
+            return {n: amplitude * np.sin(3 * t + k) for k, n in enumerate(inputs)}
+
+        x = begin(fmu, at(0.0))
+        z = np.zeros(int(fmu.description.numberOfEventIndicators))
+        dx, kinetic = np.zeros_like(x), []
+
+        def ask() -> None:
+            fmu.getEventIndicators(pointer(z), len(z))
+            fmu.getDerivatives(pointer(dx), len(dx))
+
+        ask()
+        for k in range(1, steps + 1):
+            t = k * h
+            x += h * dx
+            for what in order:
+                if what == "time":
+                    fmu.setTime(t)
+                elif what == "states":
+                    write(fmu, x)
+                else:
+                    put(fmu, at(t))
+                if eager:
+                    ask()
+            ask()
+            event, _ = fmu.completedIntegratorStep()
+            if event:
+                fmu.enterEventMode()
+                events(fmu)
+                fmu.enterContinuousTimeMode()
+                read(fmu, x)
+                ask()
+            kinetic.append(get(fmu, ["energy_kinetic"])[0])
+        return np.array([*x, *kinetic])
+
+
+@pytest.mark.parametrize("name", [name for name in list_examples() if load(name).inputs()])
+def test_states_time_and_inputs_may_be_set_in_any_order(name: str) -> None:
+    usual = euler(name, ("time", "inputs", "states"), False, 30, 2.0)
+    for order in permutations(("time", "states", "inputs")):
+        for eager in (False, True):
+            assert np.array_equal(euler(name, order, eager, 30, 2.0), usual), (order, eager)
+
+
+@pytest.mark.parametrize("order", [("time", "inputs", "states"), ("states", "time", "inputs")])
+def test_a_fast_robot_keeps_to_its_branch(order: tuple[str, ...]) -> None:
+    """Energy does not jump where two branches of closed poses come near, whenever the clock is set."""
+    kinetic = euler("parallel_robot", order, True, 1000, 20.0)[-1000:]
+    assert np.abs(np.diff(kinetic)).max() < 1.0
