@@ -96,6 +96,7 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "NVERDICT": len(VERDICT),
         "UNSETTLED": VERDICT.index("unsettled"),
         "TWO_WAYS": VERDICT.index("undecided"),
+        "OPEN": VERDICT.index("open"),
         "SLOT_END": plan.slots,
         "HAS_ADJOINT": int(fmi == 3),
         **{
@@ -138,6 +139,16 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         "linear_rows": plan.linear_rows,
         "sigma_is_rank": [row > distance for row in plan.rows if row >= distance],
     }
+    rules = [
+        (field.sign, *field.bounds(k))
+        for entry in plan.simulation.equations.parameters
+        for field in [entry.at.field]
+        for k in entry.at.indices
+    ]
+    integers["signs_p"] = [  # which of negative, zero and positive a parameter may be
+        sum(bit for bit, x in ((1, -1.0), (2, 0.0), (4, 1.0)) if sign.fits(x) and low <= x <= high)
+        for sign, low, high in rules
+    ]
     names = [quoted(f"joint '{cut.name}' ({cut.parent} to {cut.child})") for cut in tree.cuts]
     parts = [
         "/* What is known of this mechanism at export. */",
@@ -152,6 +163,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         *(_array("double", name, (repr(float(x)) for x in values)) for name, values in doubles.items()),
         *(_array("int", name, (str(int(x)) for x in values)) for name, values in integers.items()),
         _array("char* const", "loop_names", names),
+        _array("char* const", "rules_p", [quoted(sign.words or "not negative") for sign, *_ in rules]),
     ]
     return "\n".join([*parts, ""])
 

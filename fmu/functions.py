@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from ..model.manifold import charts, tangent
+from ..model.manifold import charts, judge, tangent
 from ..model.run.assembly import described_speeds, speeds_at
 from ..model.simulation import STEPPERS
 from .plan import Plan
@@ -23,6 +23,7 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         "partition": charts.partition(eq, plan.ranks),
         "margin": charts.margin(eq, plan.ranks),
         "passed": charts.passed(eq, plan.ranks.speeds),
+        "opened": judge.opened(eq),
     }
     forward = {
         "tangent": engine.traced("tangent", lambda eq: tangent.tangent(eq, shown)),

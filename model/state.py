@@ -13,8 +13,8 @@ from .compile.kernel import Kernel
 from .engine import Engine
 from .equations.terms import Equations
 from .errors import SimulationError
-from .manifold.gaps import loop_gaps
-from .manifold.step import VERDICT
+from .manifold.gaps import widest_gap
+from .manifold.step import OPEN, VERDICT
 from .thresholds import REFUSED
 
 Traced = Callable[[Equations], ca.Function]
@@ -119,12 +119,8 @@ class LiveState:
             raise SimulationError(f"the Euler parameters of a state of '{name}' must have length one")
         g = self.engine.closure(state.q, state.p)[0]
         if not np.abs(g / self.equations.scales.rows).max(initial=0.0) < self.open_up_to:
-            gaps = loop_gaps(g, self.tree)
-            worst = max(gaps, key=lambda cut: gaps[cut])
-            raise SimulationError(
-                f"the loop of '{name}' closed by joint '{worst}' is open by {gaps[worst]:.3g} m or rad; "
-                "give a state whose coordinates close it, or call assemble()"
-            )
+            gap = widest_gap(self.mechanism, self.tree, g)
+            raise SimulationError(f"{gap}; give a state whose coordinates close it, or call assemble()")
 
     def set_inputs(self, values: Mapping[str, float] | Iterable[float]) -> None:
         """Inputs by name, or all of them in the order of `inputs`; held until set again."""
@@ -171,7 +167,16 @@ class LiveState:
         if self._seen.dot(self._new) != 0.0:  # the quickest test there is
             if not np.isfinite(self._new).all():
                 raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")
-            self.ledger += self._new[-len(VERDICT) :]
+            verdict = self._new[-len(VERDICT) :]
+            if verdict[OPEN]:
+                gap = widest_gap(
+                    self.mechanism, self.tree, self.engine.closure(self._new[: self.q.size], self.p)[0]
+                )
+                raise SimulationError(
+                    f"{gap} after a step of {h:g} s from {self.time:.6g} s; take smaller steps; "
+                    "the state stays as it was"
+                )
+            self.ledger += verdict
         self._moving[:] = self._moved
 
     def alone(self, action: Callable[..., Any], *arguments: Any) -> Any:

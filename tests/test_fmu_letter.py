@@ -1,7 +1,5 @@
 """The letter of the standards, and what a target needs: damaged states, old systems."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import struct
@@ -13,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cutjoint.fmu.c_sources import sources
-from cutjoint.model import list_examples, load
+from cutjoint.model import Simulation, list_examples, load
+from cutjoint.model.errors import SimulationError
 from fmpy.fmi1 import FMICallException
 from fmu_exchange import begin, events, pointer, read, write
 from fmu_tools import exported, get, initialize, instance, names, planned, put
@@ -90,8 +89,11 @@ def test_late_steps_are_those_of_the_beginning() -> None:
 
 
 def euler(name: str, order: tuple[str, ...], eager: bool, steps: int, amplitude: float) -> np.ndarray:
-    """States and kinetic energies of model exchange by Euler's method, setting time, states and inputs in some
-    order, and asking for indicators and derivatives after each of them (`eager`) or after all."""
+    """States and kinetic energies of model exchange by Euler's method.
+
+    Time, states and inputs are set in some order, and indicators and derivatives asked for after each of
+    them (`eager`) or after all.
+    """
     h = 1e-3
     with instance(exported(name, outputs=("energy_kinetic",)), exchange=True) as fmu:
         inputs = names(fmu, "input")
@@ -145,3 +147,58 @@ def test_a_fast_robot_keeps_to_its_branch(order: tuple[str, ...]) -> None:
     """Energy does not jump where two branches of closed poses come near, whenever the clock is set."""
     kinetic = euler("parallel_robot", order, True, 1000, 20.0)[-1000:]
     assert np.abs(np.diff(kinetic)).max() < 1.0
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_parameters_that_the_engine_refuses_are_refused(fmi: int) -> None:
+    """At the start and while it runs; what was there before stays."""
+    log: list[tuple[int, str, str]] = []
+    path = exported("fourbar", fmi, marked=("body.coupler.mass", "body.coupler.inertia[1]"))
+    mass, inertia = "parameter.body_coupler_mass", "parameter.body_coupler_inertia_1"
+    with instance(path, log=log) as fmu:
+        for phase in range(2):
+            before = get(fmu, [mass])
+            for name, value, rule in (
+                (mass, 0.0, "positive"),
+                (mass, -1.0, "positive"),
+                (inertia, -1.0, "not neg"),
+            ):
+                with pytest.raises(FMICallException):
+                    put(fmu, {name: value})
+                assert f"must be {rule}" in log[-1][2]
+            assert get(fmu, [mass]) == before
+            if phase == 0:
+                initialize(fmu)
+
+
+def test_a_rod_of_no_length_is_refused() -> None:
+    with instance(exported("mcpherson")) as fmu, pytest.raises(FMICallException):
+        put(fmu, {"parameter.tie_rod": 0.0})
+
+
+def test_a_step_that_opens_a_loop_is_discarded() -> None:
+    """Far too long an inner step under a large torque: no open loop with status OK, and the state stays."""
+    log: list[tuple[int, str, str]] = []
+    with instance(exported("fourbar", step=0.05), log=log) as fmu:
+        initialize(fmu, {"motor.crank.torque": 50.0})
+        for k in range(100):
+            before = get(fmu, names(fmu, "output"))
+            try:
+                fmu.doStep(k * 0.05, 0.05)
+            except FMICallException as problem:
+                assert problem.status == 2 and "opens by" in log[-1][2]
+                assert np.array_equal(get(fmu, names(fmu, "output")), before)
+                return
+            assert get(fmu, ["loop.residual"])[0] < 1e-6
+        pytest.fail("every step was taken")
+
+
+def test_python_refuses_a_step_that_opens_a_loop() -> None:
+    """The same step, said the same way: the engine and the FMU have one judge."""
+    simulation = Simulation("fourbar")
+    simulation.set_inputs({"crank": 50.0})
+    with pytest.raises(SimulationError, match=r"closed by joint .* is open by .* take smaller steps"):
+        for _ in range(100):
+            before = simulation.state
+            simulation.step(0.05)
+    assert simulation.state == before

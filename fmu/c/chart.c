@@ -16,18 +16,16 @@ static double largest(const double* x, int n)
 
 /* -- start --------------------------------------------------------------------------------------- */
 
-static cj_status open_loop(cj_instance* s)
+/* The name of the loop that s->g has open the widest, and by how much. */
+const char* cj_widest(cj_instance* s, double* gap)
 {
     int worst = 0;
-    double gap = -1;
+    *gap = -1;
     for (int k = 0; k < NLOOPS; ++k) {
         const double here = largest(s->g + loop_first[k], loop_rows[k]);
-        if (!(here <= gap)) { gap = here; worst = k; }
+        if (!(here <= *gap)) { *gap = here; worst = k; }
     }
-    return cj_refuse(s,
-                     "the mechanism can't be assembled: the loop closed by %s stays open by %.3g m or rad; "
-                     "check the geometry parameters and the start coordinates of the joints in this loop",
-                     loop_names[worst], gap);
+    return loop_names[worst];
 }
 
 /* Pose and speeds from parameters and start values; values that the host has changed are held. */
@@ -35,7 +33,7 @@ cj_status cj_assemble(cj_instance* s)
 {
     cj_state* x = &s->now;
     if (x->assembled) return CJ_OK;
-    double guess[CJ_ROOM(NQ)], free_[CJ_ROOM(NV)], held[CJ_ROOM(NV)], steps = 0, closed = 0, fits = 0;
+    double guess[CJ_ROOM(NQ)], free_[CJ_ROOM(NV)], held[CJ_ROOM(NV)], steps = 0, closed = 0, fits = 0, gap;
     memcpy(guess, guess_q, sizeof guess);
     for (int j = 0; j < NV; ++j) {
         free_[j] = 1;
@@ -49,7 +47,11 @@ cj_status cj_assemble(cj_instance* s)
         for (int j = 0; j < NV; ++j)
             if (free_[j] == 0 && joint_of_v[j] == joint_of_q[i]) guess[i] = x->start_q[i];
     cj_call(s, cj_assembly, CJ_IN(guess, free_, x->p), CJ_OUT(s->next.q, s->g, &steps, &closed));
-    if (closed == 0) return open_loop(s);
+    if (closed == 0) {
+        const char* loop = cj_widest(s, &gap);
+        return cj_refuse(s, "the mechanism can't be assembled: the loop closed by %s stays open by %.3g m or rad; "
+                         "check the geometry parameters and the start coordinates of the joints in this loop", loop, gap);
+    }
     cj_call(s, cj_start_speeds, CJ_IN(s->next.q, x->start_v, held, x->p), CJ_OUT(s->next.v, &fits));
     if (!isfinite(largest(s->next.q, NQ)) || !isfinite(largest(s->next.v, NV)))
         return cj_refuse(s, "the start is not finite; give start values and parameters that make sense");

@@ -73,9 +73,21 @@ static int finite_all(const double* x, int n)
     return sum == 0; /* 0 times NaN or infinity is NaN */
 }
 
+static cj_status opened(cj_instance* s, const double* q, double length)
+{
+    double open, gap;
+    cj_call(s, cj_opened, CJ_IN(q, s->now.p), CJ_OUT(s->g, &open));
+    const char* loop = cj_widest(s, &gap);
+    return cj_say(s, CJ_DISCARD, "logStatusDiscard",
+                  "the loop closed by %s opens by %.3g m or rad between %.9g s and %.9g s and the state stays as it was; "
+                  "take smaller steps, or export with a smaller --step",
+                  loop, gap, s->now.time, s->now.time + length);
+}
+
 cj_status cj_do_step(cj_instance* s, double time, double length)
 {
     cj_state* x = &s->now;
+    cj_status status = CJ_OK;
     if (!(length >= 0) || !isfinite(length)) return cj_refuse(s, "a step must be finite and not negative, not %g s", length);
     if (!(fabs(time - x->time) <= SAME_TIME * (1 + fabs(time))))
         return cj_refuse(s, "the step starts at %.9g s, but the mechanism is at %.9g s; restore a state to go back", time, x->time);
@@ -93,17 +105,19 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
         }
         const int to = n % 2; /* a step never writes what it reads */
         cj_call(s, s->step, CJ_IN(q, v, work, x->u, x->p, &h), CJ_OUT(s->step_q[to], s->step_v[to], s->step_work + to, s->verdict));
-        if (s->verdict[UNSETTLED] > 0)
-            cj_say(s, CJ_OK, "logStatusWarning", "a step after %.9g s is too coarse even in sub-steps; take smaller steps", x->time);
-        if (s->verdict[TWO_WAYS] > 0)
-            cj_say(s, CJ_OK, "logStatusWarning", "after %.9g s a singular pose was met that may as well have been missed", x->time);
         q = s->step_q[to]; v = s->step_v[to]; work = s->step_work + to;
-    }
-    if (q != x->at.q) {
         if (!finite_all(q, NQ) || !finite_all(v, NV) || !isfinite(*work))
             return cj_say(s, CJ_DISCARD, "logStatusDiscard",
                           "the state becomes infinite between %.9g s and %.9g s and stays as it was; take smaller steps",
                           x->time, x->time + length);
+        if (s->verdict[OPEN] > 0) return opened(s, q, length);
+        if (s->verdict[UNSETTLED] > 0)
+            status = cj_say(s, CJ_WARNING, "logStatusWarning",
+                            "a step after %.9g s is too coarse even in sub-steps; take smaller steps", x->time);
+        if (s->verdict[TWO_WAYS] > 0)
+            cj_say(s, CJ_OK, "logStatusWarning", "after %.9g s a singular pose was met that may as well have been missed", x->time);
+    }
+    if (q != x->at.q) {
         memcpy(x->at.q, q, sizeof x->at.q);
         memcpy(x->at.v, v, sizeof x->at.v);
         x->work = *work;
@@ -111,7 +125,7 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
     }
     x->time = time + length;
     cj_forget(s);
-    return CJ_OK;
+    return status;
 }
 
 /* -- values ---------------------------------------------------------------------------------- */
@@ -169,6 +183,9 @@ cj_status cj_check(cj_instance* s, unsigned slot, double value)
     if (!settable(&s->now, slot)) return cj_refuse(s, "there is no input or parameter with value reference %u", slot);
     if (!isfinite(value))
         return cj_refuse(s, "value reference %u was given %g; NaN and infinity are refused and nothing was set", slot, value);
+    const int sign = value < 0 ? 1 : value > 0 ? 4 : 2;
+    if (IN(slot, SLOT_PARAMETER, NP) && !(signs_p[slot - SLOT_PARAMETER] & sign))
+        return cj_refuse(s, "value reference %u must be %s, not %g; nothing was set", slot, rules_p[slot - SLOT_PARAMETER], value);
     const int tunable = IN(slot, SLOT_INPUT, NU) || (IN(slot, SLOT_PARAMETER, NP) && !fixed_p[slot - SLOT_PARAMETER]);
     if (tunable || starting(s)) return CJ_OK;
     return cj_refuse(s, "value reference %u shapes the mechanism or its start and can be set before the end of initialization only",

@@ -22,6 +22,7 @@ from ..thresholds import (
     ENERGY_ROUND_OFF,
     HUGE,
     POSITION_SWEEPS,
+    REFUSED,
     SPEED_LOSS,
     STEP_GAP,
     TINY,
@@ -91,6 +92,14 @@ def finished(eq: Equations) -> ca.Function:
     gap = ca.mmax(ca.fabs(at.g / eq.scales.rows)) if at.g.numel() else ca.SX(0)
     kinetic, potential = _energies(eq, v)
     return ca.Function("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
+
+
+@once
+def opened(eq: Equations) -> ca.Function:
+    """(q, p) → (g, open): the residual of the loops, and whether it is so large that no step may leave it."""
+    g = at_rest(eq).g
+    closed = ca.mmax(ca.fabs(g / eq.scales.rows)) <= REFUSED if g.numel() else ca.SX(1)
+    return ca.Function("opened", [eq.q, eq.p], [ca.densify(g), ca.densify(ca.logic_not(closed))])
 
 
 @once

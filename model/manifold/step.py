@@ -24,7 +24,7 @@ from ..thresholds import (
     TINY,
     UNDECIDED,
 )
-from .judge import concluded, energy, projected
+from .judge import concluded, energy, opened, projected
 from .rank import grows_beside_manifold
 from .rest import leaving
 
@@ -33,7 +33,8 @@ NODES = (0.0, 0.5, 0.5, 1.0)
 WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 
 JUDGED = ("q", "v", "work", "u", "p", "h", "q1", "v1", "work1", "error")  # a single step and what came of it
-VERDICT = ("refined", "unsettled", "undecided", "made_up")  # what a step says of itself, see `stepped`
+VERDICT = ("refined", "unsettled", "undecided", "made_up", "open")  # what a step says of itself: `stepped`
+OPEN = VERDICT.index("open")
 
 
 def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS) -> ca.Function:
@@ -50,13 +51,15 @@ def stepped(eq: Equations, once: ca.Function, substeps: int = MOST_SUBSTEPS) -> 
 
     `once` is a single step, (q, v, work, u, p, h) → (q, v, work, error). With `substeps` 1 every step is a
     single one, come what may. The verdict says whether the step was done again in sub-steps, whether it
-    is too coarse even so, whether it had two ways to go on, and how many joules had to be made up for.
+    is too coarse even so, whether it had two ways to go on, how many joules had to be made up for, and
+    whether it leaves a loop open: such a step is nobody's to take.
     """
     names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new", "verdict"]
     q, v, work, u, p, h = eq.symbols(*names[0])
     *new, error = once(q, v, work, u, p, h)
     if substeps <= 1:
-        verdict = ca.vertcat(0, error > 1, 0, 0)
+        looked = ca.Function.if_else("looked", opened(eq), _unopened(eq))
+        verdict = ca.vertcat(0, error > 1, 0, 0, looked(error > 1, new[0], p)[1])
         return ca.Function("step", [q, v, work, u, p, h], [*new, verdict], *names)
     state, both = [q, v, work, u, p, h], [q, v, work, u, p, h, *new, error]
     other, wanted = refined(eq, once, substeps), error > 1
@@ -144,7 +147,8 @@ def refined(eq: Equations, once: ca.Function, substeps: int) -> ca.Function:
     mended = coarse if at_rest(eq).b.is_zero() else ca.MX(0)
     v1 = ca.if_else(mended, scale * v1, v1)
     unsettled = ca.logic_and(coarse, ca.logic_not(undecided))
-    verdict = ca.vertcat(1, unsettled, undecided, ca.if_else(mended, ca.fabs(drift), 0))
+    made_up = ca.if_else(mended, ca.fabs(drift), 0)
+    verdict = ca.vertcat(1, unsettled, undecided, made_up, opened(eq)(q1, p)[1])
     return ca.Function("refined", [q, v, work, u, p, h, *first], [q1, v1, work1, verdict])
 
 
@@ -153,6 +157,12 @@ def _while(name: str, action: ca.Function, condition: Any, x: Any) -> ca.Functio
     idle = ca.Function("idle", [x], [x])
     guarded = ca.Function.if_else(f"guarded_{name}", action, idle)
     return ca.Function(name, [x], [guarded(condition, x)])
+
+
+def _unopened(eq: Equations) -> ca.Function:
+    """The other branch of `opened`: a good step leaves no loop open."""
+    q, p = eq.symbols("q", "p")
+    return ca.Function("unopened", [q, p], [ca.MX.zeros(eq.tree.row_count, 1), ca.MX.zeros(1, 1)])
 
 
 def _keep(eq: Equations) -> ca.Function:

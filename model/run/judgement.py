@@ -68,9 +68,9 @@ class Audit:
         self._rows.append((kinetic, potential, work))
 
     def judgement(self, tally: np.ndarray) -> Judgement:
-        """`tally` counts steps judged, refined, unsettled and undecided, and the joules made up for."""
-        judged, refined, unsettled, undecided = (int(x) for x in tally[:-1])
-        counts = judged, refined, unsettled, undecided, float(tally[-1])
+        """`tally` counts steps judged, and sums up their verdicts."""
+        judged, refined, unsettled, undecided = (int(x) for x in tally[:4])
+        counts = judged, refined, unsettled, undecided, float(tally[4])
         if not self._rows:
             return Judgement(*counts)
         with np.errstate(all="ignore"):

@@ -86,7 +86,7 @@ class VariableSteps(DormandPrince):
                 self._distance(x1) if self._regular == np.inf else max(self._regular, self._distance(x1))
             )
             self._easy, self._regular = max(length, self._easy), regular
-        self.tally += 1, tries > 0, error > 1, 0, 0
+        self.tally += 1, tries > 0, error > 1, 0, 0, 0
         return None
 
     def _distance(self, x: np.ndarray) -> float:
@@ -108,7 +108,7 @@ class VariableSteps(DormandPrince):
         length = min(length, self.end - time)
         self._leapt, self._from, self._start = True, (time, x), None
         x1, verdict = self._jumped(length)
-        if not np.isfinite(x1).all():
+        if not np.isfinite(x1).all() or verdict[step.OPEN]:
             raise SimulationError(f"no step passes the singularity at {time:.6g} s; loosen the tolerance")
         self.tally += 1, *verdict
         self.begin(self._slope, time + length, x1, first_step=min(length, self.end - time - length) or None)
