@@ -139,16 +139,16 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         "linear_rows": plan.linear_rows,
         "sigma_is_rank": [row > distance for row in plan.rows if row >= distance],
     }
-    rules = [
-        (field.sign, *field.bounds(k))
-        for entry in plan.simulation.equations.parameters
-        for field in [entry.at.field]
-        for k in entry.at.indices
+    fields = [
+        (name, entry.at.field, k)
+        for v, entry in zip(plan.of("parameter"), plan.simulation.equations.parameters, strict=True)
+        for name, k in zip(v.elements(), entry.at.indices, strict=True)
     ]
-    integers["signs_p"] = [  # which of negative, zero and positive a parameter may be
-        sum(bit for bit, x in ((1, -1.0), (2, 0.0), (4, 1.0)) if sign.fits(x) and low <= x <= high)
-        for sign, low, high in rules
-    ]
+    texts = {
+        "names_p": [name for name, *_ in fields],
+        "alone_p": [field.rule(k) for _, field, k in fields],
+        "together_p": [field.together for _, field, _ in fields],
+    }
     names = [quoted(f"joint '{cut.name}' ({cut.parent} to {cut.child})") for cut in tree.cuts]
     parts = [
         "/* What is known of this mechanism at export. */",
@@ -163,7 +163,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         *(_array("double", name, (repr(float(x)) for x in values)) for name, values in doubles.items()),
         *(_array("int", name, (str(int(x)) for x in values)) for name, values in integers.items()),
         _array("char* const", "loop_names", names),
-        _array("char* const", "rules_p", [quoted(sign.words or "not negative") for sign, *_ in rules]),
+        *(_array("char* const", name, map(quoted, values)) for name, values in texts.items()),
     ]
     return "\n".join([*parts, ""])
 

@@ -2,6 +2,7 @@
 
 import casadi as ca
 
+from ..model.describe import parameters
 from ..model.manifold import charts, judge, tangent
 from ..model.run.assembly import described_speeds, speeds_at
 from ..model.simulation import STEPPERS
@@ -17,6 +18,8 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         "outputs": shown,
         "dynamics": engine.traced("dynamics"),
         "jacobian": engine.traced("unitless_jacobian"),
+        "allowed": parameters.allowed(plan.mechanism),
+        "mass_pivots": engine.traced("mass_pivots"),
         "assembly": engine.traced("assembly"),
         "start_speeds": _start_speeds(plan),
         "lifted": engine.traced("lift"),

@@ -5,6 +5,7 @@ import shutil
 import struct
 import subprocess
 import zipfile
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import numpy as np
 import pytest
 from cutjoint.fmu.c_sources import sources
 from cutjoint.model import Simulation, list_examples, load
-from cutjoint.model.errors import SimulationError
+from cutjoint.model.describe import parameters
+from cutjoint.model.errors import CutjointError, SimulationError
 from fmpy.fmi1 import FMICallException
 from fmu_exchange import begin, events, pointer, read, write
 from fmu_tools import exported, get, initialize, instance, names, planned, put
+from scipy.spatial.transform import Rotation
 
 
 def checksum(data: bytes) -> int:
@@ -158,17 +161,54 @@ def test_parameters_that_the_engine_refuses_are_refused(fmi: int) -> None:
     with instance(path, log=log) as fmu:
         for phase in range(2):
             before = get(fmu, [mass])
-            for name, value, rule in (
-                (mass, 0.0, "positive"),
-                (mass, -1.0, "positive"),
-                (inertia, -1.0, "not neg"),
-            ):
+            refused = [(mass, 0.0, "positive"), (mass, -1.0, "positive"), (inertia, -1.0, "not neg")]
+            refused += [(inertia, 5.0, "moments of inertia that a body can have")] * phase
+            for name, value, rule in refused:
                 with pytest.raises(FMICallException):
                     put(fmu, {name: value})
-                assert f"must be {rule}" in log[-1][2]
+                assert f"{name}" in log[-1][2] and f"must be {rule}" in log[-1][2]
             assert get(fmu, [mass]) == before
             if phase == 0:
                 initialize(fmu)
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_what_makes_sense_together_may_be_set_one_by_one(fmi: int) -> None:
+    """Until initialization ends, where moments of inertia that no body has are refused."""
+    moments = [f"parameter.body_coupler_inertia_{k}" for k in (1, 2, 3)]
+    path = exported("fourbar", fmi, marked=tuple(f"body.coupler.inertia[{k}]" for k in (1, 2, 3)))
+    for values, good in (((5.0, 5.0, 5.0), True), ((5.0, 1.0, 1.0), False)):
+        log: list[tuple[int, str, str]] = []
+        with instance(path, log=log) as fmu:
+            for name, value in zip(moments, values, strict=True):
+                put(fmu, {name: value})
+            if good:
+                initialize(fmu)
+            else:
+                with pytest.raises(FMICallException):
+                    initialize(fmu)
+                assert "moments of inertia that a body can have" in log[-1][2]
+
+
+@pytest.mark.parametrize(
+    "moments", [(2.0, 2.0, 4.0), (0.0, 0.0, 0.0), (0.0, 3.0, 3.0), (1.0, 1.0, 2.1), (-1.0, 1.0, 1.0)]
+)
+def test_the_rule_of_inertias_is_that_of_principal_moments(moments: tuple[float, ...]) -> None:
+    """However the axes are turned, in Python and in the C that is traced from it."""
+    small, middle, large = sorted(moments)
+    possible = small >= 0 and small + middle >= large
+    mechanism = replace(load("fourbar"), parameters={"inertia": "body.coupler.inertia"})
+    allowed = parameters.allowed(mechanism)
+    for seed in range(20):
+        R = Rotation.random(random_state=seed).as_matrix()
+        J = R @ np.diag(moments) @ R.T
+        six = [J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]
+        assert (float(allowed(six)[1][0]) == 1) == possible
+        if possible:
+            parameters.parameter_vector(mechanism, {"inertia": six})
+        else:
+            with pytest.raises(CutjointError, match="moment"):
+                parameters.parameter_vector(mechanism, {"inertia": six})
 
 
 def test_a_rod_of_no_length_is_refused() -> None:

@@ -140,11 +140,7 @@ static cj_status get_values(cj_instance* s, const unsigned* slots, size_t n, dou
 
 static cj_status set_values(cj_instance* s, const char* function, const unsigned* slots, size_t n, const double* values)
 {
-    if (!may(s, function, ALWAYS & ~TERMINATED)) return CJ_ERROR;
-    for (size_t k = 0; k < n; ++k) /* all or nothing */
-        if (cj_check(s, slots[k], values[k]) != CJ_OK) return CJ_ERROR;
-    for (size_t k = 0; k < n; ++k) cj_put(s, slots[k], values[k]);
-    return CJ_OK;
+    return may(s, function, ALWAYS & ~TERMINATED) ? cj_set(s, slots, n, values) : CJ_ERROR;
 }
 
 static cj_status step_once(cj_instance* s, const char* function, double time, double length)

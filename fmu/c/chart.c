@@ -33,6 +33,7 @@ cj_status cj_assemble(cj_instance* s)
 {
     cj_state* x = &s->now;
     if (x->assembled) return CJ_OK;
+    if (cj_check_parameters(s, x->p, 1) != CJ_OK) return CJ_ERROR;
     double guess[CJ_ROOM(NQ)], free_[CJ_ROOM(NV)], held[CJ_ROOM(NV)], steps = 0, closed = 0, fits = 0, gap;
     memcpy(guess, guess_q, sizeof guess);
     for (int j = 0; j < NV; ++j) {
@@ -55,6 +56,10 @@ cj_status cj_assemble(cj_instance* s)
     cj_call(s, cj_start_speeds, CJ_IN(s->next.q, x->start_v, held, x->p), CJ_OUT(s->next.v, &fits));
     if (!isfinite(largest(s->next.q, NQ)) || !isfinite(largest(s->next.v, NV)))
         return cj_refuse(s, "the start is not finite; give start values and parameters that make sense");
+    cj_call(s, cj_mass_pivots, CJ_IN(s->next.q, x->p), CJ_OUT(held));
+    for (int j = 0; j < NV; ++j)
+        if (!(held[j] > 0))
+            return cj_refuse(s, "the mass matrix is singular at the start; give every body that can turn freely an inertia");
     if (fits == 0) return cj_refuse(s, "the loops do not allow the start speeds together; give fewer of them");
     memcpy(x->at.q, s->next.q, sizeof x->at.q);
     memcpy(x->at.v, s->next.v, sizeof x->at.v);

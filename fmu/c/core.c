@@ -178,25 +178,50 @@ cj_status cj_get(cj_instance* s, unsigned slot, double* value)
 
 static int starting(const cj_instance* s) { return s->now.phase == CJ_CREATED || s->now.phase == CJ_INITIALIZING; }
 
-cj_status cj_check(cj_instance* s, unsigned slot, double value)
+static cj_status check_value(cj_instance* s, unsigned slot, double value)
 {
     if (!settable(&s->now, slot)) return cj_refuse(s, "there is no input or parameter with value reference %u", slot);
     if (!isfinite(value))
         return cj_refuse(s, "value reference %u was given %g; NaN and infinity are refused and nothing was set", slot, value);
-    const int sign = value < 0 ? 1 : value > 0 ? 4 : 2;
-    if (IN(slot, SLOT_PARAMETER, NP) && !(signs_p[slot - SLOT_PARAMETER] & sign))
-        return cj_refuse(s, "value reference %u must be %s, not %g; nothing was set", slot, rules_p[slot - SLOT_PARAMETER], value);
     const int tunable = IN(slot, SLOT_INPUT, NU) || (IN(slot, SLOT_PARAMETER, NP) && !fixed_p[slot - SLOT_PARAMETER]);
     if (tunable || starting(s)) return CJ_OK;
     return cj_refuse(s, "value reference %u shapes the mechanism or its start and can be set before the end of initialization only",
                      slot);
 }
 
-void cj_put(cj_instance* s, unsigned slot, double value)
+/* Whether a description could have the parameters p: each by itself, and `together`. */
+cj_status cj_check_parameters(cj_instance* s, const double* p, int together)
 {
-    double* place = settable(&s->now, slot);
-    if (*place == value) return;
-    *place = value;
-    if (starting(s) && !IN(slot, SLOT_INPUT, NU)) s->now.assembled = 0;
-    cj_forget(s);
+    double alone[CJ_ROOM(NP)], all[CJ_ROOM(NP)];
+    cj_call(s, cj_allowed, CJ_IN(p), CJ_OUT(alone, all));
+    for (int k = 0; k < NP; ++k) {
+        if (alone[k] == 0) return cj_refuse(s, "%s must be %s, not %g", names_p[k], alone_p[k], p[k]);
+        if (together && all[k] == 0)
+            return cj_refuse(s, "%s, here %g, and what goes with it must be %s; set them in one call", names_p[k], p[k], together_p[k]);
+    }
+    return CJ_OK;
+}
+
+/* Set values, all or none. Numbers that only make sense together may come one by one until initialization ends. */
+cj_status cj_set(cj_instance* s, const unsigned* slots, size_t n, const double* values)
+{
+    cj_status status = CJ_OK;
+    int parameters = 0;
+    memcpy(s->new_p, s->now.p, sizeof s->new_p);
+    for (size_t k = 0; k < n && status == CJ_OK; ++k) {
+        status = check_value(s, slots[k], values[k]);
+        if (!IN(slots[k], SLOT_PARAMETER, NP)) continue;
+        s->new_p[slots[k] - SLOT_PARAMETER] = values[k];
+        parameters = 1;
+    }
+    if (status == CJ_OK && parameters) status = cj_check_parameters(s, s->new_p, !starting(s));
+    if (status != CJ_OK) return status;
+    for (size_t k = 0; k < n; ++k) {
+        double* place = settable(&s->now, slots[k]);
+        if (*place == values[k]) continue;
+        *place = values[k];
+        if (starting(s) && !IN(slots[k], SLOT_INPUT, NU)) s->now.assembled = 0;
+        cj_forget(s);
+    }
+    return CJ_OK;
 }

@@ -66,7 +66,7 @@ typedef struct cj_instance {
         double rate[CJ_ROOM(NV)], dv[CJ_ROOM(NV)], y[CJ_ROOM(NY)], q[CJ_ROOM(NQ)];
         double sigma, rank; /* a rank has no slope: its seed leads nowhere */
     } seed;
-    double out_p[CJ_ROOM(NP)];
+    double out_p[CJ_ROOM(NP)], new_p[CJ_ROOM(NP)];
     unsigned slots[2][SLOT_END]; /* room to write out arrays */
     const double* arg[CJ_ROOM(SIZE_ARG)];
     double* res[CJ_ROOM(SIZE_RES)];
@@ -78,8 +78,7 @@ void cj_begin(cj_instance*, int exchange);   /* defaults; fill log and host befo
 void cj_reset(cj_instance*);
 cj_status cj_do_step(cj_instance*, double time, double length);
 cj_status cj_get(cj_instance*, unsigned slot, double* value);
-cj_status cj_check(cj_instance*, unsigned slot, double value); /* may it be set? */
-void cj_put(cj_instance*, unsigned slot, double value);        /* set what was checked */
+cj_status cj_set(cj_instance*, const unsigned* slots, size_t n, const double* values);
 cj_status cj_directional(cj_instance*, const unsigned* unknowns, size_t nu, const unsigned* knowns, size_t nk,
                          const double* seed, double* result);
 cj_status cj_adjoint(cj_instance*, const unsigned* unknowns, size_t nu, const unsigned* knowns, size_t nk,
@@ -105,6 +104,7 @@ void cj_call(cj_instance*, cj_function f, const double* const* in, size_t n_in, 
 
 /* between the files of the core */
 cj_status cj_assemble(cj_instance*);
+cj_status cj_check_parameters(cj_instance*, const double* p, int together);
 cj_status cj_lift(cj_instance*);
 cj_status cj_in_chart(cj_instance*);
 double cj_room(cj_instance*);

@@ -2,11 +2,12 @@
 that a file may give in several forms."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from ..joints.types import TYPES, JointType
@@ -178,19 +179,28 @@ class Inertia(Quantity):
     """Six numbers (xx, yy, zz, xy, xz, yz) of a tensor about the centre of mass."""
 
     told = "several forms"
+    together = "moments of inertia that a body can have"
     unit: str = "kg.m2"
     size: int = 6
+
+    def fit(self, numbers: Sequence[Any]) -> Any:
+        """Whether no principal moment exceeds the others' sum: ½ tr(J) 1 − J has no negative eigenvalue."""
+        xx, yy, zz, xy, xz, yz = numbers
+        half = (xx + yy + zz) * (1 + INERTIA_ROUND_OFF) / 2
+        a, b, c = half - xx, half - yy, half - zz
+        two = a * b - xy * xy
+        three = c * two - a * yz * yz - b * xz * xz - 2 * xy * xz * yz
+        return ca.logic_or(sum(x * x for x in numbers) == 0, (a > 0) * (two > 0) * (three > 0))
 
     def check(self, value: Any, place: Place, around: Around) -> Any:
         """Principal moments are a = ∫(y²+z²)dm and so on: none negative, none above the others' sum."""
         six = super().check(self._six(value, place, around) if around.in_file else value, place, around)
         xx, yy, zz, xy, xz, yz = six
         small, middle, large = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        slack = INERTIA_ROUND_OFF * max(abs(small), abs(large))
         moments = f"{small:.4g}, {middle:.4g}, {large:.4g}"
-        if small < -slack:
+        if small < -INERTIA_ROUND_OFF * max(abs(small), abs(large)):
             raise Flaw(place, f"no body has a negative moment of inertia; the principal ones are {moments}")
-        if small + middle < large - slack:
+        if not self.fit(six):
             sentence = f"no body has the principal moments of inertia {moments}: "
             raise Flaw(place, sentence + "the largest exceeds the sum of the others")
         return six
@@ -223,6 +233,7 @@ class Orientation(Quantity):
     """Euler parameters (w, x, y, z); a file may give a matrix."""
 
     told = "4 numbers or a matrix"
+    together = "Euler parameters of length 1"
     unit: str = "1"
     size: int = 4
 
@@ -234,14 +245,22 @@ class Orientation(Quantity):
     def bounds(self, component: int) -> tuple[float, float]:
         return -1.0, 1.0
 
+    def fit(self, numbers: Sequence[Any]) -> Any:
+        return of_length_one(sum(x * x for x in numbers))
+
     def changeable(self, item: Any, key: str, kind: JointType | None) -> bool:
         return super().changeable(item, key, kind) and not (kind and kind.directionless_ends)
+
+
+def of_length_one(square: Any) -> Any:
+    """Whether the square of a length is that of a unit, but for the digits that somebody left out."""
+    return (square > 0.99**2) * (square < 1.01**2)
 
 
 def unit_length(e: tuple[float, ...], place: Place) -> tuple[float, ...]:
     """Euler parameters as they are, or scaled to length one if they were rounded by hand."""
     size = hypot(*e)
-    if not 0.99 < size < 1.01:
+    if not of_length_one(size**2):
         text = f"{place[-1]} must be Euler parameters (w, x, y, z) of length 1, not of length {size:.4g}"
         raise Flaw(place, text)
     return e if abs(size - 1) <= UNIT_ROUND_OFF else tuple(x / size for x in e)

@@ -9,7 +9,7 @@ parameters, the writer and the manual's tables are loops over `fields_of`. So a 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from math import inf, isfinite
@@ -76,6 +76,7 @@ class Field:
     """A field of any kind."""
 
     told: ClassVar[str] = ""
+    together: ClassVar[str] = ""  # what several numbers must be, beyond each of them
 
     help: str
     _: KW_ONLY
@@ -139,6 +140,21 @@ class Quantity(Field):
     def bounds(self, component: int) -> tuple[float, float]:
         """The lowest and highest value of a component."""
         return self.sign.low, inf
+
+    def alone(self, component: int, x: Any) -> Any:
+        """Whether a component may be x, a number or a symbol, whatever the others are."""
+        low, high = self.bounds(component)
+        return (x >= low) * (x <= high) * self.sign.fits(x)
+
+    def rule(self, component: int) -> str:
+        """What a component must be, in words."""
+        low, high = self.bounds(component)
+        bounds = NOT_NEGATIVE.words if (low, high) == (0.0, inf) else f"between {low:g} and {high:g}"
+        return self.sign.words or bounds
+
+    def fit(self, numbers: Sequence[Any]) -> Any:
+        """Whether numbers, or symbols, fit together."""
+        return True
 
     def check(self, value: Any, place: Place, around: Around) -> Any:
         kind, key = around.kind, place[-1]

@@ -229,6 +229,18 @@ def parameter_vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndar
     return default_vector(changed)
 
 
+def allowed(mechanism: Mechanism) -> ca.Function:
+    """p → (alone, together): which numbers a description could have, each by itself and with others."""
+    changed, p, placed = symbolic(mechanism)
+    alone, together = [], []
+    for item in placed:
+        numbers, field = ca.vertsplit(ca.SX(_get(changed, item.at.whole))), item.at.field
+        alone += [field.alone(k, numbers[k]) for k in item.at.indices]
+        together += [field.fit(numbers)] * len(item.at.indices)
+    results = [ca.densify(ca.vertcat(ca.SX(0, 1), *flags)) for flags in (alone, together)]
+    return ca.Function("allowed", [p], results, ["p"], ["alone", "together"])
+
+
 def symbolic(
     mechanism: Mechanism, names: Iterable[str] | None = None
 ) -> tuple[Mechanism, Any, tuple[Parameter, ...]]:
