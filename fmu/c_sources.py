@@ -11,7 +11,7 @@ import casadi as ca
 
 from ..model import thresholds
 from ..model.compile.c_pieces import split_functions
-from ..model.manifold.step import VERDICT
+from ..model.manifold.step import LEFT_OPEN, VERDICT
 from ..model.run.assembly import start_guess
 from .functions import functions
 from .plan import Plan, wanted_speeds
@@ -96,7 +96,7 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "NVERDICT": len(VERDICT),
         "UNSETTLED": VERDICT.index("unsettled"),
         "TWO_WAYS": VERDICT.index("undecided"),
-        "OPEN": VERDICT.index("open"),
+        "LEFT_OPEN": LEFT_OPEN,
         "SLOT_END": plan.slots,
         "HAS_ADJOINT": int(fmi == 3),
         **{

@@ -14,7 +14,7 @@ from .engine import Engine
 from .equations.terms import Equations
 from .errors import SimulationError
 from .manifold.gaps import widest_gap
-from .manifold.step import OPEN, VERDICT
+from .manifold.step import LEFT_OPEN, VERDICT
 from .thresholds import REFUSED
 
 Traced = Callable[[Equations], ca.Function]
@@ -168,7 +168,7 @@ class LiveState:
             if not np.isfinite(self._new).all():
                 raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")
             verdict = self._new[-len(VERDICT) :]
-            if verdict[OPEN]:
+            if verdict[LEFT_OPEN]:
                 gap = widest_gap(
                     self.mechanism, self.tree, self.engine.closure(self._new[: self.q.size], self.p)[0]
                 )

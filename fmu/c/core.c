@@ -110,7 +110,7 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
             return cj_say(s, CJ_DISCARD, "logStatusDiscard",
                           "the state becomes infinite between %.9g s and %.9g s and stays as it was; take smaller steps",
                           x->time, x->time + length);
-        if (s->verdict[OPEN] > 0) return opened(s, q, length);
+        if (s->verdict[LEFT_OPEN] > 0) return opened(s, q, length);
         if (s->verdict[UNSETTLED] > 0)
             status = cj_say(s, CJ_WARNING, "logStatusWarning",
                             "a step after %.9g s is too coarse even in sub-steps; take smaller steps", x->time);

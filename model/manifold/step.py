@@ -34,7 +34,7 @@ WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 
 JUDGED = ("q", "v", "work", "u", "p", "h", "q1", "v1", "work1", "error")  # a single step and what came of it
 VERDICT = ("refined", "unsettled", "undecided", "made_up", "open")  # what a step says of itself: `stepped`
-OPEN = VERDICT.index("open")
+LEFT_OPEN = VERDICT.index("open")
 
 
 def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS) -> ca.Function:

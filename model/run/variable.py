@@ -108,7 +108,7 @@ class VariableSteps(DormandPrince):
         length = min(length, self.end - time)
         self._leapt, self._from, self._start = True, (time, x), None
         x1, verdict = self._jumped(length)
-        if not np.isfinite(x1).all() or verdict[step.OPEN]:
+        if not np.isfinite(x1).all() or verdict[step.LEFT_OPEN]:
             raise SimulationError(f"no step passes the singularity at {time:.6g} s; loosen the tolerance")
         self.tally += 1, *verdict
         self.begin(self._slope, time + length, x1, first_step=min(length, self.end - time - length) or None)
