@@ -19,7 +19,7 @@ from .plan import Plan, wanted_speeds
 TOKEN = "{00000000-0000-0000-0000-000000000000}"  # stands where the hash of the content will be
 WRITTEN = ("core.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")  # and one of fmi2.c, fmi3.c
 OF_PAGES = ("core.c", "linear.c", "numeric.c", "page.c")  # of a web page, which only steps and draws
-DRAWN = ("cj_outputs", "cj_jacobian")
+DRAWN = ("cj_outputs", "cj_jacobian", "cj_allowed", "cj_opened")
 # What CasADi adds for its own loader; the core knows sizes and memory itself.
 _ASIDE = "alloc_mem|init_mem|free_mem|checkout|release|incref|decref|n_in|n_out|default_in|name_in|name_out"
 _ASIDE = (

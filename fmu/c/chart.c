@@ -6,27 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static double largest(const double* x, int n)
-{
-    double most = 0;
-    for (int i = 0; i < n; ++i)
-        if (!(fabs(x[i]) <= most)) most = fabs(x[i]); /* NaN wins */
-    return most;
-}
-
 /* -- start --------------------------------------------------------------------------------------- */
-
-/* The name of the loop that s->g has open the widest, and by how much. */
-const char* cj_widest(cj_instance* s, double* gap)
-{
-    int worst = 0;
-    *gap = -1;
-    for (int k = 0; k < NLOOPS; ++k) {
-        const double here = largest(s->g + loop_first[k], loop_rows[k]);
-        if (!(here <= *gap)) { *gap = here; worst = k; }
-    }
-    return loop_names[worst];
-}
 
 /* Pose and speeds from parameters and start values; values that the host has changed are held. */
 cj_status cj_assemble(cj_instance* s)
@@ -54,7 +34,7 @@ cj_status cj_assemble(cj_instance* s)
                          "check the geometry parameters and the start coordinates of the joints in this loop", loop, gap);
     }
     cj_call(s, cj_start_speeds, CJ_IN(s->next.q, x->start_v, held, x->p), CJ_OUT(s->next.v, &fits));
-    if (!isfinite(largest(s->next.q, NQ)) || !isfinite(largest(s->next.v, NV)))
+    if (!isfinite(cj_largest(s->next.q, NQ)) || !isfinite(cj_largest(s->next.v, NV)))
         return cj_refuse(s, "the start is not finite; give start values and parameters that make sense");
     cj_call(s, cj_mass_pivots, CJ_IN(s->next.q, x->p), CJ_OUT(held));
     for (int j = 0; j < NV; ++j)
@@ -66,7 +46,7 @@ cj_status cj_assemble(cj_instance* s)
     x->assembled = x->lifted = 1;
     x->placed = x->charted = 0;
     cj_forget(s);
-    cj_say(s, CJ_OK, "logNonlinearSystems", "assembled in %.0f steps; residual %.2g", steps, largest(s->g, NM));
+    cj_say(s, CJ_OK, "logNonlinearSystems", "assembled in %.0f steps; residual %.2g", steps, cj_largest(s->g, NM));
     return CJ_OK;
 }
 

@@ -73,6 +73,26 @@ static int finite_all(const double* x, int n)
     return sum == 0; /* 0 times NaN or infinity is NaN */
 }
 
+double cj_largest(const double* x, int n)
+{
+    double most = 0;
+    for (int i = 0; i < n; ++i)
+        if (!(fabs(x[i]) <= most)) most = fabs(x[i]); /* NaN wins */
+    return most;
+}
+
+/* The name of the loop that s->g has open the widest, and by how much. */
+const char* cj_widest(cj_instance* s, double* gap)
+{
+    int worst = 0;
+    *gap = -1;
+    for (int k = 0; k < NLOOPS; ++k) {
+        const double here = cj_largest(s->g + loop_first[k], loop_rows[k]);
+        if (!(here <= *gap)) { *gap = here; worst = k; }
+    }
+    return loop_names[worst];
+}
+
 static cj_status opened(cj_instance* s, const double* q, double length)
 {
     double open, gap;

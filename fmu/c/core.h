@@ -108,6 +108,7 @@ cj_status cj_check_parameters(cj_instance*, const double* p, int together);
 cj_status cj_lift(cj_instance*);
 cj_status cj_in_chart(cj_instance*);
 double cj_room(cj_instance*);
+double cj_largest(const double* x, int n);
 const char* cj_widest(cj_instance*, double* gap);
 void cj_sigma(cj_instance*);
 cj_status cj_linearize(cj_instance*);

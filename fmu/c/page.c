@@ -21,9 +21,8 @@ PAGE(begin) void page_begin(void)
 
 PAGE(drive) int page_drive(unsigned input, double value)
 {
-    const cj_status status = cj_check(&mechanism, SLOT_INPUT + input, value);
-    if (status == CJ_OK) cj_put(&mechanism, SLOT_INPUT + input, value);
-    return status;
+    const unsigned slot = SLOT_INPUT + input;
+    return cj_set(&mechanism, &slot, 1, &value);
 }
 
 PAGE(step) int page_step(void) { return cj_do_step(&mechanism, mechanism.now.time, CJ_STEP); }
