@@ -48,7 +48,6 @@ NO_LENGTH = 1e-24  # m²: keeps the direction of a strut whose ends meet finite
 # -- multipliers ---------------------------------------------------------------------------------
 SOFTNESS = 1e-11  # weight of the proximal term, of the mean diagonal of a group of rows
 SWEEPS = 4  # how often it is applied: rows of full rank are then met to round-off
-REGULAR_SOFTNESS = 1e-15  # near round-off, where poses are regular and one sweep has to do
 LEAST_SOFTNESS = 1e-30  # added to it, so that rows which all vanish at a pose divide by something
 
 # -- speeds --------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ to the bead of the other.
 """
 
 import numpy as np
-import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation
 from cutjoint.model.verify.laws import check_linear
 from cutjoint.model.verify.motion import moved
@@ -94,7 +93,6 @@ def test_its_loops_stay_closed() -> None:
     assert abs(s.energy() - start) < 1e-6 * s.outputs()["energy_kinetic"]
 
 
-@pytest.mark.xfail(strict=True, reason="the recursions are 0.4 % off here, differentiation is not")
 def test_its_linear_model_in_motion() -> None:
     """Near a singular pose (smallest singular value 5e-4): against differences, as the trust report asks."""
     s = Simulation(robot(), compile=False)

@@ -194,7 +194,7 @@ def check_loops(seed, case):
         column = ca.vec(x)
         return ca.reshape(ca.jtimes(column, eq.q, rate) + ca.jtimes(column, eq.v, dv), *x.shape)
 
-    b = basis(eq.model, motion.f, R, eq.v, dv)
+    b = basis(eq, motion.f, R, eq.v, dv)
     rows = loop_rows(eq.model, motion.f, eq.v)
     by_row = [weighted_slope(rows, ca.SX.eye(G.shape[0])[:, n], case.tree.nv) for n in range(G.shape[0])]
     along = ca.jacobian(ca.vec(G), eq.q) @ tangent_map(eq)
@@ -216,7 +216,7 @@ def check_loops(seed, case):
 
 def test_study_of_the_thesis(monkeypatch):
     """`cutjoint reproduce spencer-linear`: theorems hold, misprints are found, recursions are not dearer."""
-    monkeypatch.setattr(spencer_linear, "COUNTED", ("fourbar", "stewart"))
+    monkeypatch.setattr(spencer_linear, "COUNTED", ("parallel_robot", "stewart"))
     found = spencer_linear.study(Namespace(), lambda _: None)
     said = {v.claim: v.reproduces for v in found.verdicts}
     assert [yes for claim, yes in said.items() if claim.startswith("theorem")] == [True, True]

@@ -11,10 +11,8 @@ with J_i, J_j the body-fixed Jacobians of the two chains (`derivatives.chain`). 
 virtual coordinates turn with the frames; here the few numbers of a turn, and their derivatives come
 from the primitive's own formula by automatic differentiation. The rest is recursion.
 
-With Ĝ = (R; G) of full column rank, K = Ĝ⁺(I; 0), K̇ = −Ĝ⁺(0; ĠK), K̈ = −Ĝ⁺(0; G̈K + 2ĠK̇). Ĝ⁺ = N⁻¹Ĝᵀ with
-N = RᵀR + GᵀG is Ĝ⁻¹ where Ĝ is square, and exact for consistent right-hand sides where rows are
-redundant. Where R picks speeds, N shrinks to the dependent ones. A.3.3 has the wrong sign in
-K̇y_v = −Ĝ⁺(0; Ġv).
+With Ĝ = (R; G) of full column rank (`elimination.py`), K = Ĝ⁺(I; 0), K̇ = −Ĝ⁺(0; ĠK), K̈ = −Ĝ⁺(0; G̈K + 2ĠK̇).
+A.3.3 has the wrong sign in K̇y_v = −Ĝ⁺(0; Ġv).
 
 Balls have speeds that are not the rates of coordinates. With [v, k] the bracket of speeds (ω× in a
 ball, zero elsewhere) and C its matrix, ∂_{K_a}K_b − ∂_{K_b}K_a = −Π[K_a, K_b], Π = 1 − KR, because motions
@@ -31,11 +29,11 @@ and with r = τ_NE − τ (4.2 prints τ_NE: wrong under load), N_q = ∂r/∂q 
 Operations of A and B, after common subexpressions are merged, where R picks the speeds of motors:
 
     mechanism              fourbar  parallel_robot  loader  stewart  delta  hexapod
-    recursions                 530            1059    3075     8515   9948    43160
-    automatic                  533            1207    3757     9738  10258    48164
-    dynamics alone             231             351    1335     2635   2162    11524
+    recursions                 522            1043    3062     8313   9771    40635
+    automatic                  488            1116    3452     9272  10121    41942
+    dynamics alone             229             349    1329     2629   2161    11497
 
-For an R that mixes speeds it is the other way round (stewart 11907 and 10700), because N stays large.
+For an R that mixes speeds nothing is gained (stewart 12311 and 12279), because all of Ĝ is eliminated.
 """
 
 from collections.abc import Callable
@@ -46,13 +44,14 @@ import casadi as ca
 
 from ..equations.dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
 from ..equations.kinematics import Model, frame_in_link, outward
-from ..equations.solve import Factor, backward, entries, factorize, forward, least_degree
+from ..equations.solve import factorize
 from ..equations.terms import Equations
 from ..joints.rigid_motion import Pose
 from ..joints.rows import Ends
 from ..joints.types import TYPES
 from .derivatives import StateSlopes, newton_euler_slopes, path_jacobians
-from .exact import bracket, displaced, picked_speeds, state_space
+from .elimination import Elimination, elimination, solved
+from .exact import bracket, displaced, state_space
 
 
 class CutRows(NamedTuple):
@@ -66,33 +65,6 @@ class CutRows(NamedTuple):
     ddJ: Any
     partial_J: dict[int, Any]  # ∂_jJ
     slope: Callable[[Any], Any]  # weights w of the rows → ∂(wᵀa)/∂(displacements of both frames), 12 × 12
-
-
-class Elimination(NamedTuple):
-    """R and G with what inverts them together; where R picks speeds only the others are solved for."""
-
-    R: Any
-    G: Any
-    free: list[int]  # columns of G that are solved for: all, or those that R does not pick
-    part: Any  # those columns
-    N: Factor
-
-    def onto(self, c: Any) -> Any:
-        """Ĝ⁺(0; c): x with R x = 0 and G x = c, a column for each of c."""
-        x = ca.SX(self.G.shape[1], c.shape[1])
-        x[self.free, :] = _solve(self.N, self.part.T @ c)
-        return ca.sparsify(x)
-
-    def basis(self) -> Any:
-        """Ĝ⁺(I; 0) = K."""
-        if len(self.free) == self.G.shape[1]:
-            return _solve(self.N, self.R.T)
-        picked = self.R.T
-        return picked - self.onto(self.G @ picked)
-
-    def weights(self, r: Any) -> Any:
-        """μ with Gᵀμ = r, for an r that does no work on motions the loops allow."""
-        return self.part @ _solve(self.N, r[self.free, :])
 
 
 class Basis(NamedTuple):
@@ -180,32 +152,19 @@ def weighted_slope(rows: list[CutRows], w: Any, nv: int) -> Any:
     return Q
 
 
-def basis(model: Model, f: list[Pose], R: Any, v: Any, dv: Any = None) -> Basis:
+def basis(eq: Equations, f: list[Pose], R: Any, v: Any, dv: Any = None) -> Basis:
     """K, K̇ and, with accelerations, K̈ in the chart R (p × nv)."""
-    nv = model.tree.nv
-    rows = loop_rows(model, f, v, dv)
+    nv = eq.tree.nv
+    rows = loop_rows(eq.model, f, v, dv)
     none = ca.SX(0, nv)
     G = ca.sparsify(ca.vertcat(*(r.a @ r.J for r in rows), none))
     dG = ca.sparsify(ca.vertcat(*(r.da @ r.J + r.a @ r.dJ for r in rows), none))
     ddG = ca.sparsify(ca.vertcat(*(r.dda @ r.J + 2 * (r.da @ r.dJ) + r.a @ r.ddJ for r in rows), none))
-    at = elimination(R, G)
+    at = elimination(eq, R, G)
     K = at.basis()
     dK = -at.onto(dG @ K)
     ddK = -at.onto(ddG @ K + 2 * (dG @ dK))
     return Basis(rows, at, dG, ddG, K, dK, ddK)
-
-
-def elimination(R: Any, G: Any) -> Elimination:
-    """Factorize N = RᵀR + GᵀG, or GᵀG of the dependent columns where R picks the independent ones."""
-    picked = picked_speeds(R)
-    free = [k for k in range(G.shape[1]) if k not in picked]
-    part = ca.sparsify(G[:, free])
-    normal = ca.sparsify(part.T @ part if picked else R.T @ R + G.T @ G)
-    return Elimination(R, G, free, part, factorize(normal, least_degree(normal)))
-
-
-def _solve(factor: Factor, B: Any) -> Any:
-    return ca.horzcat(*(backward(factor, forward(factor, entries(column))) for column in ca.horzsplit(B)))
 
 
 class Loads(NamedTuple):
@@ -244,14 +203,14 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     still = outward(model, q, v)
     M = mass_matrix(model, still.f)
     later = ca.SX.sym("dv", nv)  # v̇, which K̈ needs and which needs K̇
-    b = basis(model, still.f, R, v, later)
+    b = basis(eq, still.f, R, v, later)
     K, dK = b.K, b.dK
     drift = -b.chart.onto(b.dG @ v)  # K̇ y_v
     MK = M @ K
     reduced = ca.densify(K.T @ MK)
     inertia = factorize(reduced, list(range(reduced.shape[0])))
     short = newton_euler(model, q, v, drift, act.wrenches) - act.tau
-    dv = drift - K @ _solve(inertia, K.T @ short)
+    dv = drift - K @ solved(inertia, K.T @ short)
 
     ddK = ca.substitute(b.ddK, later, ca.densify(dv))
     motion = outward(model, q, v, dv)
@@ -268,7 +227,7 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     mu = b.chart.weights(r)
     bent = -(K.T @ (weighted_slope(b.rows, mu, nv) @ K))
     RCK = R @ (C @ K)
-    A21 = -_solve(inertia, bent + K.T @ (Nq @ K + Nv @ L) + MK.T @ (dL - L @ RCK))
-    A22 = -_solve(inertia, K.T @ (Nv @ K) + MK.T @ (dK + L))
-    B2 = -_solve(inertia, K.T @ Nu) if eq.u.numel() else ca.SX(R.shape[0], 0)
+    A21 = -solved(inertia, bent + K.T @ (Nq @ K + Nv @ L) + MK.T @ (dL - L @ RCK))
+    A22 = -solved(inertia, K.T @ (Nv @ K) + MK.T @ (dK + L))
+    B2 = -solved(inertia, K.T @ Nu) if eq.u.numel() else ca.SX(R.shape[0], 0)
     return state_space("recursive_linear", eq, R, K, (A21, A22, B2))

@@ -8,8 +8,8 @@ the derivative of the lift's own ẋ = f(x), the same that an FMU's directional 
 With E(q, v, v̇, λ, u) = M v̇ + h − τ + Gᵀλ = 0 and c(q, v, v̇) = G v̇ + Ġv + ḃ = 0, and a chart
 y = R θ, R v of p = nv − rank G independent coordinates:
 
-- W, Z solve M W + GᵀZ = Rᵀ, G W = 0. Then R W = (KᵀMK)⁻¹ and K = W (R W)⁻¹ (004, 2.44): a
-  basis of the motions that the loops allow, found without choosing a pivot.
+- K with R K = 1, G K = 0 is a basis of the motions that the loops allow (`elimination.py`). W = K (KᵀMK)⁻¹
+  and Z with GᵀZ = Rᵀ − M W solve M W + GᵀZ = Rᵀ, G W = 0 (004, 2.44).
 - By the symmetry of that system R δv̇ = −Wᵀ δE − Zᵀ δc for any perturbation at constant
   v̇, λ; so the multipliers' stiffness is in, and only p solves are needed.
 - δθ = K δy_q and δv = K δy_v + δv₀ with R δv₀ = 0, G δv₀ = −D_q(Gv) K δy_q. For constant
@@ -23,7 +23,7 @@ is taken as it is.
 
 The derivatives of E and c are taken by automatic differentiation of the recursions, for any R.
 `linear/derivatives_closed.py` is the other road, the recursions of paper 004, 4.3 and 4.4, differentiated by
-hand: about a tenth fewer operations for closed loops where R picks speeds, more for any other R
+hand: up to a tenth fewer operations for closed loops where R picks speeds, as many for any other R
 (counts are there, and in `cutjoint reproduce spencer-linear`). The tests compare the two.
 """
 
@@ -35,9 +35,9 @@ from ..equations.dynamics import armature, joint_wrenches, onto_joints
 from ..equations.forces import Applied, applied, push
 from ..equations.kinematics import Motion, outward, position_rates
 from ..equations.loops import CutLoop, cut_loops, cut_reactions, of_poses, slips, velocity_terms
-from ..equations.solve import Constrained, accelerations, backward, constrained, entries, factorize, forward
+from ..equations.solve import factorize
 from ..equations.terms import Equations, terms
-from ..thresholds import REGULAR_SOFTNESS
+from .elimination import elimination, solved
 
 
 class ResidualSlopes(NamedTuple):
@@ -62,7 +62,7 @@ class Tangent(NamedTuple):
     R: Any  # of the speeds
     K: Any  # δv = L δy_q + K δy_v
     Kq: Any  # δθ = Kq δy_q; K itself unless some rows hold speeds alone
-    X: Any  # L = X − K R X, with G X = −D_q(Gv + b) Kq
+    L: Any  # R L = 0, G L = −D_q(Gv + b) Kq
     partials: ResidualSlopes
 
 
@@ -128,57 +128,25 @@ def residual_slopes(eq: Equations, dv: Any, lam: Any) -> ResidualSlopes:
 def tangent_point(eq: Equations, chart: Any, speeds: int | None = None) -> Tangent:
     """Accelerations, chart and partial derivatives at a state; R_v are the chart's first `speeds` rows."""
     t, R = terms(eq), chart[:speeds, :]
-    system = constrained(t.M, t.G, eq.scales.groups, REGULAR_SOFTNESS)
-    dv, lam = accelerations(system, t.right, t.gamma, 2)
-    zero = ca.SX.zeros(t.G.shape[0], 1)
-    pairs = [accelerations(system, row.T, zero, 1) for row in ca.vertsplit(R)]
-    W = ca.horzcat(*(w for w, _ in pairs))
-    Z = ca.horzcat(*(z for _, z in pairs))
-    K = Kq = _basis(W, R)
-    part = residual_slopes(eq, dv, lam)
+    loops = elimination(eq, R, t.G)
+    K = Kq = loops.basis()
+    reduced = ca.densify(K.T @ (t.M @ K))
+    W = solved(factorize(reduced, list(range(reduced.shape[0]))), K.T).T
+    drift = loops.onto(ca.densify(t.gamma))
+    dv = drift + W @ (K.T @ (t.right - t.M @ drift))
+    Z, lam = loops.weights(R.T - t.M @ W), loops.weights(t.right - t.M @ dv)
+    part = residual_slopes(eq, ca.densify(dv), lam)
     if not all(eq.tree.holds_poses):
-        poses = constrained(t.M, of_poses(eq.model, t.G), eq.scales.groups, REGULAR_SOFTNESS)
-        Kq = _basis(
-            ca.horzcat(*(accelerations(poses, row.T, zero, 1)[0] for row in ca.vertsplit(chart))), chart
-        )
+        Kq = elimination(eq, chart, of_poses(eq.model, t.G)).basis()
     turned = 0.5 * (part.cv @ Kq - t.G @ (bracket(eq, eq.v) @ Kq))  # D_q(Gv) Kq
     turned[[k for k, held in enumerate(eq.tree.holds_poses) if not held], :] = part.sq @ Kq
-    X = ca.horzcat(*(_onto(system, -column) for column in ca.horzsplit(turned)))
-    return Tangent(W, Z, R, K, Kq, X, part)
-
-
-def _onto(system: Constrained, c: Any) -> Any:
-    """x with G x = c, the shortest in the mass metric."""
-    n = len(system.M.order)
-    return accelerations(system, ca.SX(n, 1), c, 1)[0] if system.rows else ca.SX(n, 1)
-
-
-def _basis(W: Any, R: Any) -> Any:
-    """K = W (R W)⁻¹; where R picks single speeds, those rows of K are the unit matrix."""
-    S = ca.densify(R @ W)
-    factor = factorize(S, list(range(S.shape[0])))
-    picked = picked_speeds(R)
-    rows = []
-    for k in range(W.shape[0]):
-        if k in picked:
-            rows.append(ca.SX.eye(S.shape[0])[picked[k], :])
-        else:
-            rows.append(backward(factor, forward(factor, entries(W[k, :].T))).T)
-    return ca.vertcat(*rows)
+    return Tangent(W, Z, R, K, Kq, loops.onto(-turned), part)
 
 
 def _arguments(eq: Equations, R: Any) -> tuple[list[Any], list[str]]:
     """(q, v, u, p), and R behind them where it is a symbol."""
     more = ([R], ["R"]) if not R.is_constant() else ([], [])
     return [eq.q, eq.v, eq.u, eq.p, *more[0]], ["q", "v", "u", "p", *more[1]]
-
-
-def picked_speeds(R: Any) -> dict[int, int]:
-    """Speed -> row of R, if R is a constant selection of speeds."""
-    if not R.is_constant() or R.nnz() != R.shape[0] or not all(float(x) == 1 for x in R.nonzeros()):
-        return {}
-    rows, columns = R.sparsity().get_triplet()
-    return dict(zip(columns, rows, strict=True))
 
 
 def linear(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
@@ -191,15 +159,9 @@ def linear(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     part = t.partials
     gq = -(t.W.T @ part.Eq + t.Z.T @ part.cq)
     gv = -(t.W.T @ part.Ev + t.Z.T @ part.cv)
-    A22 = gv @ t.K
-    A21 = gq @ t.Kq + gv @ t.X - A22 @ (t.R @ t.X)
-    led = R[A22.shape[0] :, :]
-    return state_space("linear", eq, R, t.Kq, (A21, A22, -(t.W.T @ part.Eu)), (led @ _lead(t), led @ t.K))
-
-
-def _lead(t: Tangent) -> Any:
-    """L: what a displacement does to the speeds while the independent ones stay."""
-    return t.X - t.K @ (t.R @ t.X)
+    led = R[t.K.shape[1] :, :]
+    lower = gq @ t.Kq + gv @ t.L, gv @ t.K, -(t.W.T @ part.Eu)
+    return state_space("linear", eq, R, t.Kq, lower, (led @ t.L, led @ t.K))
 
 
 def state_space(
@@ -223,6 +185,6 @@ def state_space(
 def tangent_basis(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     """(q, v, u, p) → T = [Kq 0; L K], 2nv rows: the perturbations (δθ, δv) that stay on the manifold."""
     t = tangent_point(eq, R, speeds)
-    T = ca.blockcat([[t.Kq, ca.SX(*t.K.shape)], [_lead(t), t.K]])
+    T = ca.blockcat([[t.Kq, ca.SX(*t.K.shape)], [t.L, t.K]])
     arguments, names = _arguments(eq, R)
     return ca.Function("tangent_basis", arguments, [ca.densify(T)], names, ["T"])

@@ -213,7 +213,7 @@ def error_without_load() -> float:
     R = chart(simulation.engine, simulation.state, CHARTS["loader"][0]).R
     eq = simulation.equations
     t = terms(eq)
-    b = basis(eq.model, t.motion.f, ca.sparsify(ca.SX(ca.DM(R))), eq.v)
+    b = basis(eq, t.motion.f, ca.sparsify(ca.SX(ca.DM(R))), eq.v)
     M = mass_matrix(eq.model, t.motion.f)
     Q = weighted_slope(b.rows, b.chart.weights(t.applied.tau), eq.tree.nv)
     f = ca.Function("f", [eq.q, eq.v, eq.u, eq.p], [b.K.T @ M @ b.K, b.K.T @ Q @ b.K])
