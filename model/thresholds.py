@@ -42,6 +42,7 @@ SAMPLES = 4  # poses beside a given one at which the rank is looked at as well
 REACH = 0.02  # radians, or parts of the mechanism's size: how far away they are
 
 TINY = 1e-300  # divides where zero must not
+LARGEST = 1e50  # of a number in a description: products of six still are numbers
 HUGE = 1e300  # stands for infinite and NaN where numbers are compared
 NO_LENGTH = 1e-24  # m²: keeps the direction of a strut whose ends meet finite
 

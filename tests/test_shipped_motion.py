@@ -47,7 +47,7 @@ def test_stewart_variable_step(platform):
     imbalance = abs(simulation.energy() - before - simulation.work)
     assert imbalance < 1e-9 * abs(simulation.energy())
     assert trajectory["loop.residual"].max() < 1e-10
-    assert len(trajectory) == 201 and trajectory.time[-1] == pytest.approx(2.0, abs=1e-12)
+    assert len(trajectory.time) == 201 and trajectory.time[-1] == pytest.approx(2.0, abs=1e-12)
 
 
 def test_hexapod_holds_its_pose():

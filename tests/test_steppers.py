@@ -130,7 +130,7 @@ def test_events_are_located(method: str) -> None:
     assert stopped.events[0][1] == pytest.approx(t.events[0][1], abs=1e-9)
     assert abs(s.q[0] + pi / 2) < 1e-9
     assert stopped.time[-1] == s.time == stopped.events[0][1]
-    assert len(stopped) < len(t)
+    assert len(stopped.time) < len(t.time)
 
 
 def test_events_by_output_name() -> None:

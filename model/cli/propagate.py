@@ -75,6 +75,8 @@ def page(result: Propagation) -> str:
         unit, how = "" if c.unit == "1" else c.unit, "set" if c.wanted else "follows"
         rows.append((c.name, c.before.round(12), c.after.round(12), unit, how))
     head = f"{result.mechanism.name}: closed again in {steps}, residual {result.residual:.2g}"
+    if not rows:
+        return f"{head}\n  nothing changes"
     return "\n".join([head, table(rows, ("", "before", "after", "unit", ""))])
 
 

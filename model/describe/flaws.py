@@ -6,10 +6,11 @@ built in Python gets the same sentence as one read from a file, which adds file 
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import Any, TypeVar
 
 from ..errors import DescriptionError
+from ..thresholds import LARGEST
 from .units import kind, quantity
 
 Place = tuple[str, ...]
@@ -69,6 +70,10 @@ def plain_number(value: Any, place: Place, infinite: bool = False, unit: str | N
     number = made_at(place, quantity, value, unit)
     if isnan(number) or not (infinite or isfinite(number)):
         raise field_flaw(place, f"must be a finite number, not {number}")
+    if LARGEST < abs(number) < inf:
+        raise field_flaw(
+            place, f"must be smaller than {LARGEST:g}, not {number:g}: nothing can be computed with it"
+        )
     return number
 
 

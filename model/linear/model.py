@@ -90,14 +90,18 @@ class LinearModel:
         return StateSpace(*blocks) if self.step is None else StateSpace(*blocks, dt=self.step)
 
     def to_control(self) -> Any:
-        """control.StateSpace of the python-control package, with signal names."""
+        """control.StateSpace of the python-control package, with signal names.
+
+        They are written with slashes, `joint/crank/position`, since there a dot ends the name of a system.
+        """
         try:
             import control
         except ImportError as error:
             raise CutjointError(
                 "python-control is not installed; run: pip install 'cutjoint[control]'"
             ) from error
-        names = {"states": list(self.states), "inputs": list(self.inputs), "outputs": list(self.outputs)}
+        signals = {"states": self.states, "inputs": self.inputs, "outputs": self.outputs}
+        names = {what: [name.replace(".", "/") for name in group] for what, group in signals.items()}
         blocks = (self.A, self.B, self.C, self.D)
         return control.ss(*blocks, **names) if self.step is None else control.ss(*blocks, self.step, **names)
 

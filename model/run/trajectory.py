@@ -14,7 +14,10 @@ from .judgement import NOT_JUDGED, Judgement
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Outputs over time. `names` are scalar columns such as `body.platform.position[3]`."""
+    """Outputs over time. `names` are scalar columns such as `body.platform.position[3]`.
+
+    `dict(trajectory)` has the columns by name.
+    """
 
     time: np.ndarray  # (n,)
     names: tuple[str, ...]
@@ -28,10 +31,17 @@ class Trajectory:
         return self.values[:, found[0] if name in self.names else found]
 
     def __len__(self) -> int:
-        return len(self.time)
+        return len(self.names)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.names
 
     def write_csv(self, path: str | Path) -> None:
         """Write `time` and all columns with every digit that matters."""

@@ -9,8 +9,9 @@ import numpy as np
 def table(rows: Iterable[Sequence[Any]], header: Sequence[str] = (), indent: str = "  ") -> str:
     """Columns side by side; numbers to the right, words to the left."""
     body = [[text(cell) for cell in row] for row in rows]
-    right = [all(_is_number(row[k]) for row in body) for k in range(len(body[0]))] if body else []
     lines = [list(header), *body] if header else body
+    columns = len(lines[0]) if lines else 0
+    right = [all(_is_number(row[k]) for row in body) for k in range(columns)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(right))]
     aligned = (
         (cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True))

@@ -1,0 +1,78 @@
+"""What made newcomers stumble: numbers that should be refused, results that other tools did not take."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cutjoint.model import DescriptionError, Simulation, load
+from cutjoint.model.cli.main import main
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def changed(tmp_path: Path, name: str, old: str, new: str) -> Path:
+    """A copy of an example with one thing changed."""
+    text = (EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return path
+
+
+def test_a_start_outside_its_limits_is_refused(tmp_path: Path) -> None:
+    """It was taken, and the limit's spring threw the crank back."""
+    place = "at: [0, 0, 0], axis: -y"
+    path = changed(tmp_path, "fourbar", place, f"{place}, start: 100 deg, limits: [-1, 1]")
+    with pytest.raises(
+        DescriptionError, match=r"'crank_pin': start 1.74533 is outside of its limits, -1 to 1"
+    ):
+        load(path)
+
+
+def test_numbers_that_nothing_can_be_computed_with_are_refused(tmp_path: Path) -> None:
+    """They ended in an OverflowError, or in an energy that is no number."""
+    path = changed(tmp_path, "fourbar", "at: [0.4, 0, 0.25]", "at: [1e308, 0, 0.25]")
+    with pytest.raises(DescriptionError, match=r"'rocker_pin': at must be smaller than 1e\+50, not 1e\+308"):
+        load(path)
+
+
+def test_a_change_of_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """It ended in an error of Python's."""
+    assert main(["propagate", "fourbar", "--stretch", "crank=0"]) == 0
+    assert "nothing changes" in capsys.readouterr().out
+
+
+def test_a_linear_model_with_outputs_is_one_for_python_control() -> None:
+    """A dot in a signal's name was refused."""
+    pytest.importorskip("control")
+    simulation = Simulation("fourbar", compile=False)
+    model = simulation.linearize(outputs=["joint.rocker_pin.position", "body.coupler.position"])
+    system = model.to_control()
+    assert system.output_labels[:2] == ["joint/rocker_pin/position", "body/coupler/position[1]"]
+    np.testing.assert_array_equal(system.C, model.C)
+
+
+def test_a_trajectory_is_a_mapping() -> None:
+    """`len` counted records where `list` gave names."""
+    trajectory = Simulation("fourbar", compile=False).run(0.01, record=["energy", "body.coupler.position"])
+    assert len(trajectory) == len(list(trajectory)) == 4
+    assert [len(column) for column in dict(trajectory).values()] == [11] * 4
+    assert "energy" in trajectory and "nothing" not in trajectory
+
+
+def test_the_plot_of_getting_started_shows_a_motion(tmp_path: Path) -> None:
+    """The crank's axis lay along the guide: what was plotted was round-off."""
+    text = (Path(__file__).parents[1] / "docs" / "getting_started.md").read_text(encoding="utf-8")
+    (tmp_path / "crank.yaml").write_text(
+        text.split("```yaml\n# crank.yaml\n")[1].split("```")[0], encoding="utf-8"
+    )
+    words = next(
+        line for line in text.splitlines() if line.startswith("cutjoint simulate crank.yaml")
+    ).split()
+    words[words.index("crank.yaml")] = str(tmp_path / "crank.yaml")
+    at = words.index("--plot")
+    assert main([*words[1:at], "--csv", str(tmp_path / "crank.csv"), *words[at + 2 :]]) == 0
+    with (tmp_path / "crank.csv").open() as file:
+        stroke = [float(row["stroke"]) for row in csv.DictReader(file)]
+    assert np.ptp(stroke) == pytest.approx(0.4, abs=1e-2)  # twice the crank's 0.2 m
