@@ -106,7 +106,7 @@ def _turned_round(joint: Joint) -> Joint:
                 start = (float(back[0, 3]), float(back[1, 3]), -start[2])
             case _:
                 start = tuple(-x for x in start)
-    ends = {"parent": joint.child, "child": joint.parent}
+    ends = {"parent": joint.child, "child": joint.parent, "limits": (-joint.limits[1], -joint.limits[0])}
     return replace(joint, **ends, on_parent=joint.on_child, on_child=joint.on_parent, start=start)
 
 
@@ -181,7 +181,8 @@ def random_tree(seed: int, bodies: int = 4, forces: bool = True, types: list[str
         ends = (inner, name) if make.random.random() < 0.6 else (name, inner)
         joint = make.joint(f"j{k + 1}", kind, *ends, forces)
         if k == 0 and kind in ("revolute", "prismatic", "helical") and forces:
-            joint = replace(joint, armature=(0.2,), limits=(-0.3, 0.2))
+            (start,) = joint.start or (0.0,)
+            joint = replace(joint, armature=(0.2,), limits=(start - 0.3, start + 0.2))
         parts.append(make.body(name))
         joints.append(joint)
         names.append(name)
