@@ -87,7 +87,7 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "NX": plan.coordinates + plan.freedoms,
         "NY": len(plan.traced_rows),
         "NZ": len(plan.of("margin")),
-        "NLOOPS": len(tree.cuts),
+        "NLOOPS": len(tree.rows),
         "NSIGMA": len(plan.rows) - len(plan.traced_rows),
         "NLINEAR": linear,
         "NLINEAR_ROWS": len(plan.linear_rows) if linear else 0,
@@ -149,7 +149,10 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         "alone_p": [field.rule(k) for _, field, k in fields],
         "together_p": [field.together for _, field, _ in fields],
     }
-    names = [quoted(f"joint '{cut.name}' ({cut.parent} to {cut.child})") for cut in tree.cuts]
+    names = [
+        quoted(f"the loop closed by joint '{cut.name}' ({cut.parent} to {cut.child})") for cut in tree.cuts
+    ]
+    names += [quoted(f"the coupling '{tie.name}' of joint '{tie.joint}'") for tie in tree.couplings]
     parts = [
         "/* What is known of this mechanism at export. */",
         f"#define CJ_STEP {plan.step!r}",

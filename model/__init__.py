@@ -4,7 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .describe.mechanism import Body, Frame, Joint, Load, Mechanism, Motor, PointMass, Strut
+    from .describe.mechanism import (
+        Body,
+        Coupling,
+        Frame,
+        Joint,
+        Load,
+        Mechanism,
+        Motor,
+        PointMass,
+        Strut,
+    )
     from .describe.reader import list_examples
     from .describe.writer import save
     from .engine import Engine
@@ -17,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AssemblyError",
     "Body",
+    "Coupling",
     "CutjointError",
     "DescriptionError",
     "Engine",
@@ -39,7 +50,17 @@ __all__ = [
 # Where each name lives. It is imported when first asked for: CasADi takes half a second,
 # and `cutjoint --help` should not wait for it.
 _HOMES = {
-    "describe.mechanism": ("Body", "Frame", "Joint", "Load", "Mechanism", "Motor", "PointMass", "Strut"),
+    "describe.mechanism": (
+        "Body",
+        "Coupling",
+        "Frame",
+        "Joint",
+        "Load",
+        "Mechanism",
+        "Motor",
+        "PointMass",
+        "Strut",
+    ),
     "errors": ("AssemblyError", "CutjointError", "DescriptionError", "SimulationError"),
     "describe.reader": ("list_examples",),
     "loading": ("load",),

@@ -5,17 +5,36 @@ description is read by the one and checked by both, and messages name file and l
 """
 
 import os
+from dataclasses import replace
+from pathlib import Path
 
 from .describe import reader
 from .describe.check import check
 from .describe.mechanism import Mechanism
 from .equations.topology import span
+from .errors import DescriptionError
+from .robots.read_robot import is_robot, read_robot
+from .robots.translate import Imported, Wishes
 from .variables import variables
 
 
 def load(source: str | os.PathLike[str]) -> Mechanism:
-    """The mechanism of that name among the shipped examples, or in the file of that path."""
-    return reader.load_with(source, checked)
+    """The mechanism of that name among the shipped examples, or in the file of that path; a robot's too."""
+    path = Path(source)
+    if is_robot(path) and path.is_file():
+        return load_robot(path).mechanism
+    mechanism = reader.load_with(source, checked)
+    return replace(mechanism, folder=str(path.parent.resolve())) if path.is_file() else mechanism
+
+
+def load_robot(path: Path, wishes: Wishes | None = None) -> Imported:
+    """The mechanism in a URDF, xacro, MJCF or SDF file, and what was read, repaired, merged and left out."""
+    imported = read_robot(path, wishes)
+    try:
+        mechanism = replace(checked(imported.mechanism), folder=str(path.parent.resolve()))
+        return imported._replace(mechanism=mechanism)
+    except DescriptionError as error:
+        raise DescriptionError(f"{path}: {error}") from None
 
 
 def read(text: str, file: str = "description") -> Mechanism:

@@ -11,6 +11,14 @@ INERTIA_ROUND_OFF = 1e-6  # of the moments: printed ones are rounded, and flat b
 UNIT_ROUND_OFF = 1e-12  # of one: Euler parameters of this length stay as they are written
 REWRITTEN = 1e-14  # of the largest number near: what changing axes and units may cost
 
+# -- robots of other formats -----------------------------------------------------------------------
+MASSLESS = 1e-7  # of the robot's: exporters write 1e-9 kg for links that are mere frames
+MEETS = 1e-6  # metres: axes that pass each other closer than this meet, since files have six digits or more
+INERTIA_ROUNDED = 0.02  # of the largest moment: what two printed digits may cost in the triangle inequality
+ROTOR_MASS = 1e-12  # of the robot's mass: given to links that have inertia and no mass
+MOVES = 0.1  # of the largest part of a motion that moves no mass: joints with less are not named for it
+OPEN_START = 1e-6  # residual of a loop at the start above which the gap is worth telling
+
 # -- rotations -----------------------------------------------------------------------------------
 SNAP = 1e-14  # entries of constant rotations this near to -1, 0 or 1 are made so, which removes operations
 GIMBAL = 1e-7  # cosine of the pitch below which yaw is kept, and its square below which yaw's rate is bounded

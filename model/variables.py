@@ -239,6 +239,14 @@ def _outputs(mechanism: Mechanism, tree: Tree, inputs: Mapping[str, Variable]) -
             about = f"from {joint.parent} on {joint.child} through {joint.name}"
             add(f"reaction.{joint.name}.force", ("N",) * 3, f"force {about}")
             add(f"reaction.{joint.name}.moment", ("N.m",) * 3, f"moment {about}")
+    for tie in mechanism.couplings:
+        tied = [TYPES[mechanism.joint(name).type] for name in (tie.joint, *tie.follows)]
+        units = tuple("N.m" if kind.speed_units[0] == "rad/s" else "N" for kind in tied)
+        add(
+            f"coupling.{tie.name}.torque",
+            units,
+            f"of coupling {tie.name} on {', '.join((tie.joint, *tie.follows))}",
+        )
     for item in inputs.values():
         add(f"input.{item.name}", item.units, f"input of {item.name}")
     add("loop.residual", ("1",), "largest entry of the loop residual g(q), metres or radians", low=0.0)

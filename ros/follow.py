@@ -12,6 +12,7 @@ import numpy as np
 from scipy.interpolate import BPoly, CubicSpline
 
 from ..model import Mechanism, Simulation
+from ..model.describe.mechanism import outer_name
 from .motor_commands import Refused
 
 
@@ -31,8 +32,9 @@ class Follower:
     def __init__(self, simulation: Simulation, joints: Sequence[str], points: Sequence[Point]):
         self.simulation = simulation
         self.begin = simulation.time
-        self.joints = tuple(joints)
         driven = _driven(simulation.mechanism)
+        ours = {outer_name(simulation.mechanism.joint(name)): name for name in driven}
+        self.joints = tuple(ours.get(name, name) for name in joints)
         _check(driven, self.joints, points)
         outputs = simulation.variables().outputs
         self._q = outputs.rows(f"joint.{name}.position" for name in self.joints)

@@ -57,8 +57,8 @@ class Loop:
         self._ticks = 0  # since the last reset
         self._told = {"joint_states": 0, "clock": 0}
         self._next = {"diagnostics": 0.0, "markers": 0.0, "paused": 0.0}
-        names, motors = self.values.names, simulation.mechanism.motors
-        self._driven = np.array([names.index(motor.joint) for motor in motors], int)
+        joints, motors = [part.joint for part in self.values.joints], simulation.mechanism.motors
+        self._driven = np.array([joints.index(motor.joint) for motor in motors], int)
         self._warm_up()
         self.values.read()
 

@@ -8,9 +8,12 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ..model import Simulation
 from ..model.describe.mechanism import GROUND
+from ..model.robots.shapes import points, radius, rods, shapes
+from ..model.robots.surfaces import hull, surfaces
 from ..model.robots.write_urdf import COLOURS
-from ..model.show.shapes import points, radius, rods, shapes
 from ..model.show.sketch import rod_ends
+
+MOST_TRIANGLES = 2000  # of a visual
 
 
 class Markers:
@@ -22,7 +25,11 @@ class Markers:
         self.thick = radius(mechanism)
         looks, held = shapes(mechanism), points(mechanism)
         self._bodies: list[list[Any]] = []
+        seen = self._visuals()
         for k, body in enumerate(mechanism.bodies):
+            if body.name in seen:
+                self._bodies.append(seen[body.name])
+                continue
             look = looks[body.name]
             sticks = self._marker("bodies", k, Marker.LINE_LIST, 2 * self.thick, _colour(k))
             sticks.points = [_point(p) for stick in look.sticks for p in stick]
@@ -35,7 +42,8 @@ class Markers:
         grey = ColorRGBA(r=0.5, g=0.5, b=0.5, a=1.0)
         self._rods = self._marker("rods", 0, Marker.LINE_LIST, self.thick, grey)
         moving = [self._rods] if rods(mechanism) else []
-        self.message = MarkerArray(markers=[*(m for body in self._bodies for m in body), *moving])
+        still = seen.get(GROUND, [])
+        self.message = MarkerArray(markers=[*(m for body in self._bodies for m in body), *still, *moving])
 
     def update(self, stamp: Any) -> MarkerArray:
         """The message for the present state."""
@@ -51,6 +59,19 @@ class Markers:
         for marker in self.message.markers:
             marker.header.stamp = stamp
         return self.message
+
+    def _visuals(self) -> dict[str, list[Any]]:
+        """Triangles of what bodies look like; of large meshes the hull, since they are sent over and over."""
+        found: dict[str, list[Any]] = {}
+        for k, (visual, triangles) in enumerate(surfaces(self.simulation.mechanism)[0]):
+            corners, faces = hull(triangles[0]) if len(triangles[1]) > MOST_TRIANGLES else triangles
+            r, g, b, a = visual.colour or (0.6, 0.6, 0.6, 1.0)
+            colour = ColorRGBA(r=r, g=g, b=b, a=a)
+            marker = self._marker("visuals", k, Marker.TRIANGLE_LIST, 1.0, colour)
+            marker.scale.y = marker.scale.z = 1.0
+            marker.points = [_point(p) for p in corners[faces].reshape(-1, 3)]
+            found.setdefault(visual.body, []).append(marker)
+        return found
 
     def _marker(self, family: str, number: int, kind: int, size: float, colour: ColorRGBA) -> Any:
         marker = Marker(ns=family, id=number, type=kind, action=Marker.ADD, color=colour)

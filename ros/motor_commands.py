@@ -11,6 +11,7 @@ from math import isfinite, isnan
 import numpy as np
 
 from ..model import CutjointError, Mechanism
+from ..model.describe.mechanism import outer_name
 from .jitter import Jitter
 
 
@@ -26,7 +27,8 @@ class Commands:
         self.timeout = timeout  # seconds of silence before torques go to zero; 0 for never
         self.index = {name: k for k, name in enumerate(self.inputs)}
         for k, motor in enumerate(mechanism.motors):
-            self.index.setdefault(motor.joint, k)
+            for name in (motor.joint, outer_name(mechanism.joint(motor.joint))):
+                self.index.setdefault(name, k)
         self.limits = np.array(
             [m.limit for m in mechanism.motors] + [s.limit for s in mechanism.struts if s.actuated], float
         )

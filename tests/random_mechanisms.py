@@ -9,7 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from cutjoint.model.describe.mechanism import GROUND, Body, Frame, Joint, Load, Mechanism, Motor, Strut
+from cutjoint.model.describe.mechanism import (
+    GROUND,
+    Body,
+    Coupling,
+    Frame,
+    Joint,
+    Load,
+    Mechanism,
+    Motor,
+    Strut,
+)
 from cutjoint.model.joints.types import TYPES
 from scipy.spatial.transform import Rotation
 
@@ -220,6 +230,29 @@ def random_loop(seed: int, bodies: int = 5, forces: bool = True) -> Mechanism:
         place = free_coordinates(end)
         joints.append(replace(cut, on_child=Frame(place[:3], place[3:]), start=(), cut=True))
     return replace(tree, name=f"loop{seed}", joints=tuple(joints))
+
+
+def random_coupled(seed: int, bodies: int = 4, forces: bool = True) -> Mechanism:
+    """A tree with one or two couplings of its joints, straight and curved, that fit at the start."""
+    make = Maker(30_000 + seed)
+    types = ["revolute", "prismatic", "helical", "revolute", "spherical", "universal"]
+    tree = random_tree(seed, bodies + 2, forces, types[:4] if seed % 3 else types)
+    single = [joint for joint in tree.joints if TYPES[joint.type].nv == 1]
+    while len(single) < 3:
+        seed += 100
+        tree = random_tree(seed, bodies + 2, forces, types[:4])
+        single = [joint for joint in tree.joints if TYPES[joint.type].nv == 1]
+    ties = []
+    for k in range(1 + seed % 2):
+        first, *others = single[k : k + 2 + (seed + k) % 2]
+        ratio = tuple(make.random.uniform(0.3, 2, len(others)).tolist())
+        curve = tuple(make.random.uniform(-0.3, 0.3, seed % 3).tolist())
+        lead = others[0].start[0]
+        follows = sum(r * j.start[0] for r, j in zip(ratio, others, strict=True))
+        follows += sum(c * lead ** (n + 2) for n, c in enumerate(curve))
+        names = tuple(j.name for j in others)
+        ties.append(Coupling(f"tie{k + 1}", first.name, names, ratio, first.start[0] - follows, curve))
+    return replace(tree, name=f"coupled{seed}", couplings=tuple(ties))
 
 
 def lowest_point(kind: str, T: np.ndarray, normal: np.ndarray, radius: float) -> np.ndarray:

@@ -16,6 +16,7 @@ import casadi as ca
 import pytest
 from cutjoint.model import (
     Body,
+    Coupling,
     DescriptionError,
     Frame,
     Joint,
@@ -33,13 +34,14 @@ from cutjoint.model.describe.field_kinds import Group, PartField
 from cutjoint.model.describe.fields import Quantity, fields_of
 from cutjoint.model.describe.manual import updated
 from cutjoint.model.describe.units import parse_unit
+from cutjoint.model.describe.visuals import NamedFrame, Visual
 from cutjoint.model.equations.terms import at_rest, equations
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 
 ROOT = Path(__file__).resolve().parents[1]
-DESCRIBED = (Frame, Body, Joint, Motor, Strut, Load, PointMass, Mechanism)
-NO_KIND = {"name", "actuated"}  # what an item is called; which group of the file it is in
+DESCRIBED = (Frame, Body, Joint, Motor, Strut, Load, PointMass, Coupling, Visual, NamedFrame, Mechanism)
+NO_KIND = {"name", "actuated", "folder"}  # what it is called; which group of the file it is in; where it was
 
 
 @pytest.mark.parametrize("described", DESCRIBED, ids=lambda d: d.__name__)
@@ -185,7 +187,7 @@ parameters:
   coil: strut.coil.stiffness
 """
 REFUSED: dict[str, tuple[Any, str]] = {
-    "mass": (0.0, "parameter 'mass': mass must be positive, not 0"),
+    "mass": (-1.0, "parameter 'mass': mass must not be negative, but is -1"),
     "inertia": (
         (1, 1, 3, 0, 0, 0),
         "parameter 'inertia': no body has the principal moments of inertia 1, 1, 3",
@@ -210,7 +212,7 @@ def test_parameters_are_refused_where_a_description_would_be(name: str) -> None:
 
 
 def test_a_simulation_refuses_a_payload_below_zero() -> None:
-    with pytest.raises(DescriptionError, match="parameter 'payload': mass must be positive, not -1"):
+    with pytest.raises(DescriptionError, match="parameter 'payload': mass must not be negative, but is -1"):
         Simulation("delta", parameters={"payload": -1}, compile=False)
 
 

@@ -186,7 +186,7 @@ def check_loops(seed, case):
     v, a = random.normal(size=case.tree.nv), random.normal(size=case.tree.nv)
     dv = ca.SX.sym("dv", case.tree.nv)
     motion = outward(eq.model, eq.q, eq.v)
-    G = ca.densify(loop_jacobian(eq.model, cut_loops(eq.model, motion), motion.X))
+    G = ca.densify(loop_jacobian(eq.model, motion, cut_loops(eq.model, motion)))
     rate = position_rates(eq.model, eq.q, eq.v)
 
     def dot(x):

@@ -208,10 +208,10 @@ def test_composite_joints_move_as_their_rows_say(seed):
     eq = design.equations
     motion = outward(eq.model, eq.q, eq.v)
     loops = cut_loops(eq.model, motion)
-    g, G = residual(eq.model, loops), loop_jacobian(eq.model, loops, motion.X)
+    g, G = residual(eq.model, motion, loops), loop_jacobian(eq.model, motion, loops)
     rate = position_rates(eq.model, eq.q, eq.v)
     first = ca.jtimes(g, eq.q, rate) - G @ eq.v
-    second = ca.jtimes(ca.densify(G @ eq.v), eq.q, rate) - velocity_terms(loops)
+    second = ca.jtimes(ca.densify(G @ eq.v), eq.q, rate) - velocity_terms(eq.model, motion, loops)
     f = ca.Function("f", [eq.q, eq.v, eq.p], [first, second])
     v = np.random.default_rng(seed).normal(size=eq.tree.nv)
     for value in f(off_the_loop(design, seed), v, design.p):

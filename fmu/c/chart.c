@@ -30,7 +30,7 @@ cj_status cj_assemble(cj_instance* s)
     cj_call(s, cj_assembly, CJ_IN(guess, free_, x->p), CJ_OUT(s->next.q, s->g, &steps, &closed));
     if (closed == 0) {
         const char* loop = cj_widest(s, &gap);
-        return cj_refuse(s, "the mechanism can't be assembled: the loop closed by %s stays open by %.3g m or rad; "
+        return cj_refuse(s, "the mechanism can't be assembled: %s stays open by %.3g m or rad; "
                          "check the geometry parameters and the start coordinates of the joints in this loop", loop, gap);
     }
     cj_call(s, cj_start_speeds, CJ_IN(s->next.q, x->start_v, held, x->p), CJ_OUT(s->next.v, &fits));

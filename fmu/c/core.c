@@ -99,7 +99,7 @@ static cj_status opened(cj_instance* s, const double* q, double length)
     cj_call(s, cj_opened, CJ_IN(q, s->now.p), CJ_OUT(s->g, &open));
     const char* loop = cj_widest(s, &gap);
     return cj_say(s, CJ_DISCARD, "logStatusDiscard",
-                  "the loop closed by %s opens by %.3g m or rad between %.9g s and %.9g s and the state stays as it was; "
+                  "%s opens by %.3g m or rad between %.9g s and %.9g s and the state stays as it was; "
                   "take smaller steps, or export with a smaller --step",
                   loop, gap, s->now.time, s->now.time + length);
 }

@@ -54,6 +54,10 @@ class CartesianSimulation:
     ):
         described = load(mechanism) if isinstance(mechanism, str) else mechanism
         described = described if gravity is None else described.with_gravity(gravity)
+        if described.couplings:
+            raise SimulationError(
+                f"'{described.name}' has couplings, which Cartesian simulations do not know; use Simulation"
+            )
         self.mechanism = replace(described, parameters={})
         drives = {name: _named(law, name) for name, law in (drives or {}).items()}
         for name in drives:

@@ -10,7 +10,7 @@ from ..errors import CutjointError
 from ..loading import load
 from ..show.table import table
 from ..simulation import Simulation
-from .common import MANY, Options, check_targets, read_pairs, tell_written, to_json
+from .common import MANY, Options, check_targets, kept_form, read_pairs, tell_written, to_json
 
 HELP = "Close the loops, starting from the drawn pose, and print where every joint ends up."
 EXAMPLE = """
@@ -43,7 +43,11 @@ def run(args: argparse.Namespace) -> int:
         if report.loops:
             print(table(report.loops.items(), ("loop", "residual")))
     if args.output:
-        save(mechanism.with_start(report.coordinates), args.output, like=args.mechanism)
+        save(
+            mechanism.with_start(report.coordinates),
+            args.output,
+            like=kept_form(args.mechanism),
+        )
     tell_written(args, written=args.output)
     return 0
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from ..describe.flaws import nearest
 from ..errors import CutjointError, UnknownName
 from ..files import check_writable, picture_format
+from ..robots.read_robot import is_robot
 
 if TYPE_CHECKING:
     from ..simulation import Simulation
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 MANY: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
 # What several subcommands take, and how it is told.
 COMMON: dict[str, dict[str, Any]] = {
-    "mechanism": {"metavar": "MECHANISM", "help": "name of an example, or a description file"},
+    "mechanism": {
+        "metavar": "MECHANISM",
+        "help": "name of an example, a description file, or a robot in URDF, MJCF or SDF",
+    },
     "--torque": {**MANY, "metavar": "NAME=VALUE"},
     "--gravity": {
         "metavar": "G",
@@ -108,6 +113,11 @@ def prepared(args: argparse.Namespace, kind: type[Simulation] | None = None, **o
     simulation = (kind or Simulation)(mechanism, gravity=read_gravity(args.gravity), **options)
     simulation.set_inputs(inputs)
     return simulation
+
+
+def kept_form(source: str) -> str | None:
+    """The description whose form a changed one keeps; robots of other formats have none."""
+    return None if is_robot(Path(source)) else source
 
 
 def check_targets(*paths: str | None, picture: str | None = None) -> None:

@@ -27,6 +27,8 @@ from .common import Options
 # Name -> module, one-line help. Those whose module is not installed are not offered.
 COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("cutjoint.model.cli.list", "list the mechanisms that come with cutjoint"),
+    "import": ("cutjoint.model.cli.import_robot", "read a URDF, MJCF or SDF file, with a report"),
+    "convert": ("cutjoint.model.cli.convert", "write a mechanism as URDF, MJCF, SDF or YAML"),
     "show": ("cutjoint.model.cli.show", "bodies, joints, loops, mobility; draw a picture"),
     "assemble": ("cutjoint.model.cli.assemble", "close the loops and print the coordinates"),
     "simulate": ("cutjoint.model.cli.simulate", "run a mechanism; write a table or a plot"),
@@ -105,8 +107,9 @@ def _top_parser() -> argparse.ArgumentParser:
         usage="cutjoint COMMAND [options]",
         description="Dynamics of mechanisms with closed loops.\n\ncommands:\n" + "\n".join(lines),
         epilog="example:\n  cutjoint simulate stewart --time 2 --torque all=10 --plot stewart.png\n\n"
-        "A mechanism is the name of one that ships (cutjoint list) or the path of a description\n"
-        f"file. 'cutjoint COMMAND --help' says more. {DEBUG}=1 shows tracebacks.",
+        "A mechanism is the name of one that ships (cutjoint list), or the path of a description file\n"
+        "or of a robot (URDF, xacro, MJCF, SDF). 'cutjoint COMMAND --help' says more.\n"
+        f"{DEBUG}=1 shows tracebacks.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")

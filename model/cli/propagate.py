@@ -11,7 +11,7 @@ from ..design.propagate import Propagation, propagate, stretch
 from ..errors import CutjointError
 from ..loading import load
 from ..show.table import table
-from .common import MANY, Options, check_targets, number, read_pairs, tell_written, to_json
+from .common import MANY, Options, check_targets, kept_form, number, read_pairs, tell_written, to_json
 
 HELP = "Change dimensions of a mechanism and close its loops again by moving what is left free."
 EXAMPLE = """
@@ -56,7 +56,11 @@ def run(args: argparse.Namespace) -> int:
     )
     print(to_json(_report(result)) if args.json else page(result))
     if args.output:
-        save(replace(result.mechanism, name=mechanism.name), args.output, like=args.mechanism)
+        save(
+            replace(result.mechanism, name=mechanism.name),
+            args.output,
+            like=kept_form(args.mechanism),
+        )
     if args.picture:
         from ..show.picture_change import change_figure
         from ..show.plot import save_figure

@@ -59,6 +59,7 @@ def page(mechanism: Mechanism, report: dict[str, Any]) -> str:
     redundant = report["redundant"]
     facts = [
         ("loops", _count(report["cuts"], "none", "closed at")),
+        ("couplings", _count([tie.name for tie in mechanism.couplings], "none", "named")),
         ("coordinates", f"{report['coordinates']} of the tree, {report['speeds']} speeds"),
         ("constraints", f"{report['rows']} rows, rank {report['rank']}"),
         ("redundant", redundant[0] if redundant else "none"),
@@ -71,7 +72,9 @@ def page(mechanism: Mechanism, report: dict[str, Any]) -> str:
     ]
     if report["places"] == report["mobility"]:
         facts = [fact for fact in facts if fact[0] != "places"]
-    if not report["cuts"]:
+    if not mechanism.couplings:
+        facts = [fact for fact in facts if fact[0] != "couplings"]
+    if not report["rows"]:
         facts = [fact for fact in facts if fact[0] not in ("constraints", "redundant", "singular value")]
     return "\n".join(
         [

@@ -12,7 +12,8 @@ from . import parameters
 from .field_kinds import Group, PartField, Reference, name
 from .fields import Around, fields_of
 from .flaws import Flaw, Place
-from .mechanism import GROUND, Joint, Mechanism, Motor
+from .mechanism import GROUND, Coupling, Joint, Mechanism, Motor
+from .visuals import SHAPES, Visual
 
 
 def check(mechanism: Mechanism) -> Mechanism:
@@ -32,6 +33,7 @@ def check(mechanism: Mechanism) -> Mechanism:
     checked = replace(mechanism, **values)
     _connected(checked)
     _one_motor_each(checked)
+    _couplings_differ(checked)
     _inputs_differ(checked)
     _parameters(checked)
     return checked
@@ -73,7 +75,47 @@ def _item(item: Any, place: Place, around: Around) -> Any:
     if isinstance(item, Motor) and kind is not None and kind.nv != 1:
         sentence = f"joint '{item.joint}' has {kind.nv} freedoms; a motor needs a joint with exactly one"
         raise Flaw((*place, "joint"), sentence)
+    if isinstance(item, Coupling):
+        values = _coupled(values, place, around)
+    if isinstance(item, Visual):
+        values = _seen(values, place)
     return replace(item, **values)
+
+
+def _coupled(values: dict[str, Any], place: Place, around: Around) -> dict[str, Any]:
+    """A coupling's joints have one freedom each and are different; there is a ratio for each."""
+    tied = (values["joint"], *values["follows"])
+    for key, joint in zip(("joint", *["follows"] * len(values["follows"])), tied, strict=True):
+        if TYPES[around.items["joint"][joint].type].nv != 1:
+            raise Flaw((*place, key), f"joint '{joint}' has not one freedom, which a coupling needs")
+    if len(set(tied)) < len(tied):
+        raise Flaw((*place, "follows"), "it names a joint twice; name each joint once")
+    count = len(values["follows"])
+    ratios = values["ratio"] or (1.0,) * count
+    if len(ratios) == 1 < count:
+        ratios *= count
+    if len(ratios) != count:
+        raise Flaw((*place, "ratio"), f"it follows {count} joints; give as many ratios, not {len(ratios)}")
+    if values["curve"] and not count:
+        raise Flaw((*place, "curve"), "it follows no joint; remove the curve, or name a joint")
+    return values | {"ratio": ratios}
+
+
+def _seen(values: dict[str, Any], place: Place) -> dict[str, Any]:
+    """A visual has the sizes of its shape, none of them zero; a colour may leave out its opacity."""
+    shape, size, colour = values["shape"], values["size"], values["colour"]
+    mesh = shape == "mesh"
+    wanted = SHAPES[shape]
+    if len(size) != len(wanted) and not (mesh and not size):
+        raise Flaw((*place, "size"), f"of a {shape} is [{', '.join(wanted)}], not {len(size)} numbers")
+    if any(x == 0 or (x < 0 and not mesh) for x in size):
+        raise Flaw((*place, "size"), f"of a {shape} must be {'other than zero' if mesh else 'positive'}")
+    if mesh != bool(values["file"]):
+        told = "a mesh needs its 'file'" if mesh else f"a {shape} has no file; use shape mesh"
+        raise Flaw((*place, "file"), told)
+    if len(colour) not in (0, 3, 4) or not all(0 <= x <= 1 for x in colour):
+        raise Flaw((*place, "colour"), "must be red, green, blue and opacity, each from 0 to 1")
+    return values | {"size": size or (1.0,) * len(wanted), "colour": colour + (1.0,) * (len(colour) == 3)}
 
 
 def _connected(mechanism: Mechanism) -> None:
@@ -104,6 +146,14 @@ def _one_motor_each(mechanism: Mechanism) -> None:
         if other != motor.name:
             place = ("motors", motor.name, "joint")
             raise Flaw(place, f"joint '{motor.joint}' already has the motor '{other}'")
+
+
+def _couplings_differ(mechanism: Mechanism) -> None:
+    joints = {joint.name for joint in mechanism.joints}
+    for coupling in mechanism.couplings:
+        if coupling.name in joints:
+            sentence = f"a joint and a coupling are both named '{coupling.name}'; rename one"
+            raise Flaw(("couplings", coupling.name), sentence, whole=True)
 
 
 def _inputs_differ(mechanism: Mechanism) -> None:

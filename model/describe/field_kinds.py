@@ -15,7 +15,7 @@ from ..thresholds import INERTIA_ROUND_OFF, UNIT_ROUND_OFF
 from .drawing import Vector, matrix_inertia, matrix_orientation, symmetric_inertia
 from .entries import Entries
 from .fields import COORDINATES, ONE_COORDINATE, Around, Condition, Field, Quantity
-from .flaws import Flaw, Place, field_flaw, known_name, made_at, nearest, plain_vector
+from .flaws import Flaw, Place, as_list, field_flaw, known_name, made_at, nearest, plain_vector
 from .units import kind
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -76,6 +76,23 @@ class Reference(Word):
 
     def values(self) -> str:
         return f"a {self.word}"
+
+
+@dataclass(frozen=True)
+class References(Field):
+    """The names of several items described before; a file may give one alone."""
+
+    word: str
+
+    def check(self, value: Any, place: Place, around: Around) -> tuple[str, ...]:
+        names = [value] if isinstance(value, str) else as_list(value)
+        if names is None:
+            raise field_flaw(place, f"must be a list of {self.word}s, not {kind(value)}")
+        one = Reference(self.help, self.word)
+        return tuple(one.check(each, place, around) for each in names)
+
+    def values(self) -> str:
+        return f"a {self.word} or several"
 
 
 @dataclass(frozen=True)
@@ -296,6 +313,23 @@ class Range(Quantity):
             sentence = f"{place[-1]} must be [lowest, highest], but {low:g} is not below {high:g}"
             raise Flaw(place, sentence)
         return low, high
+
+
+@dataclass(frozen=True)
+class Numbers(Quantity):
+    """As many numbers as there happen to be; a file may give one alone."""
+
+    told = "a number or several"
+    unit: str = "1"
+    single = False
+
+    def check(self, value: Any, place: Place, around: Around) -> Any:
+        numbers = as_list(value)
+        numbers = [value] if numbers is None else numbers
+        return plain_vector(numbers, place, [self.unit if around.in_file else None] * len(numbers))
+
+    def units_of(self, value: Any, kind: JointType | None) -> tuple[str, ...]:
+        return (self.unit,) * (value.numel() if isinstance(value, ca.SX) else len(value))
 
 
 @dataclass(frozen=True)

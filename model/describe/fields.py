@@ -117,6 +117,11 @@ class Quantity(Field):
     advice: str = ""  # ends the sentence that refuses a number of the wrong sign
 
     @property
+    def single(self) -> bool:
+        """Whether it is one number and not a vector."""
+        return self.size == ONE
+
+    @property
     def follows_joint(self) -> bool:
         """Whether the joint says how many numbers it has."""
         return self.size in (PER_FREEDOM, SPEEDS, COORDINATES)
@@ -136,6 +141,10 @@ class Quantity(Field):
         # A joint that both turns and slides has no common unit for these.
         common = motions[0] if len(set(motions)) == 1 else "1"
         return (common,) * (self.size if isinstance(self.size, int) else 1)
+
+    def units_of(self, value: Any, kind: JointType | None) -> tuple[str, ...]:
+        """The unit of each component of this value, where the value says how many there are."""
+        return self.units(kind)
 
     def bounds(self, component: int) -> tuple[float, float]:
         """The lowest and highest value of a component."""

@@ -34,14 +34,17 @@ from .field_kinds import (
     Group,
     Inertia,
     Names,
+    Numbers,
     Orientation,
     PartField,
     Range,
     Reference,
+    References,
     Text,
     TypeOfJoint,
 )
 from .fields import NOT_NEGATIVE, NOT_ZERO, ONE, OWN, PER_FREEDOM, POSITIVE, SPEEDS, Quantity
+from .visuals import NamedFrame, Visual
 
 # A number, or the CasADi symbol that stands for it once it is a parameter.
 Number: TypeAlias = Any
@@ -68,7 +71,7 @@ class Body:
     """A rigid body. `inertia` is (xx, yy, zz, xy, xz, yz) about the centre of mass."""
 
     name: str
-    mass: Annotated[Number, Quantity("mass", "kg", ONE, POSITIVE)]
+    mass: Annotated[Number, Quantity("mass; none for what is only carried along", "kg", ONE, NOT_NEGATIVE)]
     com: Annotated[
         Vector,
         Quantity("centre of mass", "m", 3, otherwise="drawn: needed, or `origin`; body axes: [0, 0, 0]"),
@@ -76,6 +79,7 @@ class Body:
     inertia: Annotated[Vector, Inertia("about the centre of mass, see below", otherwise="zero: a point")] = (
         POINT
     )
+    label: Annotated[str, Text("its name in ROS and in other formats", otherwise="its own")] = ""
 
 
 _SITS = "where and how it sits on the parent: `at` with `axis`, `across` or `orientation`"
@@ -201,6 +205,36 @@ class Joint:
         ),
     ] = ()
     cut: Annotated[bool | None, Flag("whether to cut it in its loop", otherwise="chosen")] = None
+    label: Annotated[str, Text("its name in ROS and in other formats", otherwise="its own")] = ""
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A relation between coordinates of joints with one freedom: gears, belts, differentials, racks, cams.
+
+    q = offset + Σ ratio·q_follows + curve₁ q_f² + curve₂ q_f³ + …, with q_f the first that it follows.
+    It holds speeds and accelerations as well, and its torque does no work.
+    """
+
+    name: str
+    joint: Annotated[str, Reference("what follows, a joint with one freedom", "joint")]
+    follows: Annotated[
+        tuple[str, ...], References("what it follows, joints with one freedom", "joint", otherwise="held")
+    ] = ()
+    ratio: Annotated[
+        Vector,
+        Numbers("its motion per motion of each that it follows", changes_geometry=True, otherwise="1 each"),
+    ] = ()
+    offset: Annotated[
+        Number,
+        Quantity("where it is when what it follows is at zero", "rad or m", ONE, changes_geometry=True),
+    ] = 0.0
+    curve: Annotated[
+        Vector,
+        Numbers(
+            "factors of the second, third, ... power of the first that it follows", changes_geometry=True
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True)
@@ -308,6 +342,16 @@ class Mechanism:
         tuple[PointMass, ...],
         Group("masses at points of bodies", PointMass, "point_mass", ("point_masses",)),
     ] = ()
+    couplings: Annotated[
+        tuple[Coupling, ...], Group("relations between joints", Coupling, "coupling", ("couplings",))
+    ] = ()
+    visuals: Annotated[
+        tuple[Visual, ...], Group("what bodies look like", Visual, "visual", ("visuals",))
+    ] = ()
+    frames: Annotated[
+        tuple[NamedFrame, ...], Group("places on bodies with names", NamedFrame, "frame", ("frames",))
+    ] = ()
+    folder: str = field(default="", compare=False)  # where meshes are looked for
 
     def body(self, name: str) -> Body:
         return find(self.bodies, name, "body")
@@ -335,6 +379,11 @@ class Mechanism:
         start = {name: tuple(float(x) for x in q) for name, q in coordinates.items()}
         joints = (replace(j, start=start.get(j.name, j.start)) for j in self.joints)
         return replace(self, joints=tuple(joints))
+
+
+def outer_name(item: Body | Joint | NamedFrame) -> str:
+    """What a body or joint is called in ROS and in other formats."""
+    return item.label or item.name
 
 
 def find(items: Iterable[Any], name: str, what: str) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..joints.types import JointType
 from .field_kinds import Group, PartField
-from .fields import ONE, PER_FREEDOM, Around, Field, Quantity, fields_of
+from .fields import PER_FREEDOM, Around, Field, Quantity, fields_of
 from .flaws import Flaw, Place, nearest, plain_vector
 from .mechanism import Mechanism
 from .units import kind
@@ -84,12 +84,12 @@ def _paths(stem: str, item: Any, joint: JointType | None) -> Iterator[Location]:
         if isinstance(field, PartField):
             yield from _paths(f"{stem}{key}.", getattr(item, key), joint)
         elif isinstance(field, Quantity) and field.changeable(item, key, joint):
-            yield _location(stem + key, field, joint)
+            yield _location(stem + key, field, getattr(item, key), joint)
 
 
-def _location(whole: str, field: Quantity, joint: JointType | None) -> Location:
-    units = field.units(joint)
-    return Location(whole, field, tuple(range(len(units))), units, field.size == ONE)
+def _location(whole: str, field: Quantity, value: Any, joint: JointType | None) -> Location:
+    units = field.units_of(value, joint)
+    return Location(whole, field, tuple(range(len(units))), units, field.single)
 
 
 def locate(mechanism: Mechanism, path: str, place: Place = ()) -> Location:
@@ -100,7 +100,7 @@ def locate(mechanism: Mechanism, path: str, place: Place = ()) -> Location:
     field = fields_of(type(holder)).get(key) if holder else None
     if not isinstance(field, Quantity) or not field.changeable(holder, key, joint):
         raise Flaw(place, f"the path '{path}' leads to no number; {_hint(mechanism, whole, field, joint)}")
-    at = _location(whole, field, joint)
+    at = _location(whole, field, getattr(holder, key), joint)
     if index is None:
         return at
     if at.alone or index - 1 not in at.indices:
@@ -147,7 +147,7 @@ def lookup(mechanism: Mechanism, path: str) -> Any:
     """The number, or the tuple of numbers, a path names."""
     at = locate(mechanism, path)
     value = _get(mechanism, at.whole)
-    return value[at.indices[0]] if at.alone and at.field.size != ONE else value
+    return value[at.indices[0]] if at.alone and not at.field.single else value
 
 
 def replace_value(mechanism: Mechanism, path: str, value: Any) -> Mechanism:
@@ -159,7 +159,7 @@ def replace_value(mechanism: Mechanism, path: str, value: Any) -> Mechanism:
 
 def _placed(mechanism: Mechanism, at: Location, numbers: Sequence[Any]) -> Mechanism:
     """The same mechanism with these numbers or symbols where a path leads; a vector with a symbol is SX."""
-    if at.field.size == ONE:
+    if at.field.single:
         return _set(mechanism, at.whole, numbers[0])
     present = _get(mechanism, at.whole)
     vector = ca.vertsplit(present) if isinstance(present, ca.SX) else list(present)

@@ -15,6 +15,7 @@ from .field_kinds import Choice, Direction, Group, PartField, Word
 from .fields import Around, Field, Quantity, defaults_of, fields_of
 from .flaws import made_at
 from .mechanism import ORIGIN, UPRIGHT, Body, Frame, Joint, Mechanism, Strut
+from .visuals import NamedFrame, Visual
 
 # What a file may say beside the fields of `mechanism.py`, or instead of them; DRAWN only as drawn.
 FORMS: dict[type, dict[str, Field]] = {
@@ -35,6 +36,10 @@ FORMS[Joint] = {
     **FORMS[Frame],
     "orientation": fields_of(Frame)["orientation"],
     "lead": Quantity("travel of a screw per turn, instead of `pitch`", "m"),
+}
+FORMS[Visual] = FORMS[NamedFrame] = {
+    "axis": Direction("its z axis", otherwise="as its body's"),
+    "across": Direction("its x axis, made perpendicular to `axis`", otherwise="chosen"),
 }
 DRAWN: dict[type, dict[str, Field]] = {
     Body: {"origin": Quantity("drawn: where its own origin is", "m", 3, otherwise="the centre of mass")},
@@ -77,6 +82,8 @@ class Reading:
             self._joint(entries, values)
         elif described is Strut:
             self._strut(entries, values)
+        elif described in (Visual, NamedFrame):
+            values["orientation"] = _turned(entries, UPRIGHT)
         return described(name, **values)
 
     def _body(self, name: str, entries: Entries, values: dict[str, Any]) -> None:

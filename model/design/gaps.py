@@ -5,6 +5,7 @@ import numpy as np
 from ..errors import AssemblyError
 from ..joints.rows import Across, FixedDistance, SlideDistance
 from ..joints.types import TYPES
+from ..manifold.gaps import what_closes
 from ..thresholds import HELPFUL, TINY
 from .dimensions import Block, Design
 
@@ -41,6 +42,9 @@ def gaps(design: Design, q: np.ndarray, p: np.ndarray) -> dict[str, tuple[float,
                 places.append(float(np.linalg.norm(rows)))
         turned = max(turns) > max(places)
         result[cut.name] = (float(max(turns if turned else places)), "rad" if turned else "m")
+    for tie in design.tree.couplings:
+        unit = TYPES[design.mechanism.joint(tie.joint).type].position_units[0]
+        result[tie.name] = (float(abs(g[design.tree.rows[tie.name]][0])), unit)
     return result
 
 
@@ -48,8 +52,7 @@ def opening(design: Design, q: np.ndarray, p: np.ndarray) -> str:
     found = gaps(design, q, p)
     worst = max(found, key=lambda name: found[name][0])
     gap, unit = found[worst]
-    cut = design.mechanism.joint(worst)
-    return f"the loop closed by joint '{worst}' ({cut.parent} to {cut.child}) stays open by {gap:.3g} {unit}"
+    return f"{what_closes(design.mechanism, worst)} stays open by {gap:.3g} {unit}"
 
 
 def not_absorbed(

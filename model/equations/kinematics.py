@@ -75,6 +75,9 @@ class Motion(NamedTuple):
     X: list[Pose]  # frame {i} seen from the world
     V: list[Any]  # body-fixed twists
     dV: list[Any]  # V̇ at the given accelerations, the world accelerating by −g
+    q: Any  # the coordinates, speeds and accelerations it was asked for
+    v: Any
+    dv: Any
 
 
 def frame_in_link(model: Model, body: str, frame: Any) -> tuple[int, Pose]:
@@ -121,7 +124,8 @@ def outward(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> 
             dVi += ca.densify(S @ dv[link.v, :])
         V.append(Vi)
         dV.append(dVi)
-    return Motion(f, X, V, dV)
+    moved = q if delta is None else q + position_rates(model, q, delta)
+    return Motion(f, X, V, dV, moved, v, ca.SX.zeros(model.tree.nv, 1) if dv is None else dv)
 
 
 def carried(model: Model, motion: Motion, link: int, s: Any) -> tuple[Any, Any, Any]:

@@ -1,4 +1,4 @@
-"""Loop closure: residual g, Jacobian G and velocity terms of every cut joint.
+"""Loop closure: residual g, Jacobian G and velocity terms of every cut joint, couplings behind them.
 
 0 = g(q), 0 = G v + b, 0 = G v̇ − γ with γ = −Ġv − ḃ. G is built for the speeds v, so nq ≠ nv is no
 concern here. b is zero but for surfaces that run like a belt. Velocity constraints have rows in G that
@@ -16,6 +16,7 @@ import casadi as ca
 from ..joints.rigid_motion import Pose
 from ..joints.rows import Ends, Row
 from ..joints.types import TYPES
+from .couplings import ties
 from .kinematics import Model, Motion, carried, columns, frame_in_link, turning
 
 
@@ -75,17 +76,22 @@ def cut_loops(model: Model, motion: Motion) -> list[CutLoop]:
     return [CutLoop(model, motion, model.mechanism.joint(cut.name)) for cut in model.tree.cuts]
 
 
-def residual(model: Model, loops: list[CutLoop]) -> Any:
+def residual(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     """g(q), m; zero where a row holds speeds alone."""
-    return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), ca.SX(0, 1))
+    tied = (tie.residual for tie in ties(model, motion))
+    return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), *tied, ca.SX(0, 1))
 
 
-def loop_jacobian(model: Model, loops: list[CutLoop], X: list[Pose]) -> Any:
+def loop_jacobian(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     """G(q), m × nv, with structural zeros for joints off the loop."""
     tree = model.tree
     G = ca.SX(tree.row_count, tree.nv)
-    for loop, at in zip(loops, tree.rows.values(), strict=True):
-        near = [Pose(x.R, loop.places.get(k, x.p)) for k, x in enumerate(X)]
+    for tie, coupling in zip(ties(model, motion), tree.couplings, strict=True):
+        for k, slope in tie.slopes.items():
+            G[tree.rows[coupling.name].start, k] = slope
+    for loop in loops:
+        at = tree.rows[loop.joint.name]
+        near = [Pose(x.R, loop.places.get(k, x.p)) for k, x in enumerate(motion.X)]
         for path, r, is_j in ((loop.paths[1], loop.near.rj, True), (loop.paths[0], loop.near.ri, False)):
             for k, w, v, point in columns(model, near, path):
                 lever = ca.cross(w, r - point) + v
@@ -105,9 +111,9 @@ def of_poses(model: Model, G: Any) -> Any:
     )
 
 
-def surface_rates(loops: list[CutLoop]) -> Any:
+def surface_rates(model: Model, loops: list[CutLoop]) -> Any:
     """b, m: what G v has to make up for."""
-    return ca.vertcat(*(row.rate for loop in loops for row in loop.rows), ca.SX(0, 1))
+    return ca.vertcat(*(row.rate for loop in loops for row in loop.rows), ca.SX(len(model.tree.couplings), 1))
 
 
 def slips(loops: list[CutLoop]) -> list[Any]:
@@ -124,7 +130,7 @@ def slips(loops: list[CutLoop]) -> list[Any]:
     ]
 
 
-def velocity_terms(loops: list[CutLoop]) -> Any:
+def velocity_terms(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     """Ġv + ḃ = −γ, m: what g̈ is when all v̇ are zero."""
     terms = []
     for loop in loops:
@@ -137,7 +143,7 @@ def velocity_terms(loops: list[CutLoop]) -> Any:
                 + ca.dot(row.ri, i.dv)
                 + ca.dot(row.rj, j.dv)
             )
-    return ca.vertcat(*terms, ca.SX(0, 1))
+    return ca.vertcat(*terms, *(tie.acceleration for tie in ties(model, motion)), ca.SX(0, 1))
 
 
 def cut_reactions(loops: list[CutLoop], lam: Any) -> list[dict[str, Any]]:
@@ -163,4 +169,4 @@ def row_names(model: Model) -> tuple[str, ...]:
         for cut in model.tree.cuts
         for lock in TYPES[cut.type].locks
         for name in lock.names()
-    )
+    ) + tuple(f"{coupling.name}: coupling" for coupling in model.tree.couplings)

@@ -11,6 +11,7 @@ import casadi as ca
 
 from ..joints.rigid_motion import product, vector
 from ..joints.types import TYPES
+from .couplings import ties
 from .dynamics import armature, joint_wrenches
 from .forces import cut_coordinates, cut_wrenches, push
 from .kinematics import (
@@ -28,7 +29,7 @@ from .kinematics import (
 from .least_reactions import least, redundant
 from .loops import CutLoop, cut_reactions, residual
 from .spatial import inertia_times
-from .terms import Equations, motion_under_forces, supplied, terms
+from .terms import Equations, Forces, motion_under_forces, supplied, terms
 
 Readings = dict[str, Any]
 
@@ -51,9 +52,10 @@ def readings(eq: Equations) -> Readings:
     result = _joints(eq, t.loops, turns, dv)
     result |= body_readings(eq.model, motion, turns)
     result |= _reactions(eq, motion, t.loops, t.applied, lam)
+    result |= _couplings(eq, t, lam)
     result |= {f"input.{name}": eq.u[k] for k, name in enumerate(eq.mechanism.inputs())}
     kinetic, potential = energies(eq, motion, eq.v, t.applied.potential)
-    g = residual(eq.model, t.loops)
+    g = residual(eq.model, t.motion, t.loops)
     return result | {
         "loop.residual": ca.mmax(ca.fabs(g)) if g.numel() else ca.SX(0),
         "energy": kinetic + potential,
@@ -143,6 +145,15 @@ def _reactions(eq: Equations, motion: Motion, loops: list[CutLoop], act: Any, la
         if joint.name in seen:
             force, moment = seen[joint.name]
             result |= {f"reaction.{joint.name}.force": force, f"reaction.{joint.name}.moment": moment}
+    return result
+
+
+def _couplings(eq: Equations, t: Forces, lam: Any) -> Readings:
+    """What every coupling does to its joints, in their order: −λ times its slopes."""
+    result: Readings = {}
+    for tie, coupling in zip(ties(eq.model, t.motion), eq.tree.couplings, strict=True):
+        force = lam[eq.tree.rows[coupling.name].start]
+        result[f"coupling.{coupling.name}.torque"] = ca.vertcat(*(-force * s for s in tie.slopes.values()))
     return result
 
 

@@ -35,6 +35,9 @@ def scales(mechanism: Mechanism, tree: Tree) -> Scales:
             rows = range(len(powers), len(powers) + lock.rows)
             groups.setdefault((cut.name, lock.power, lock.of_speeds), []).extend(rows)
             powers += [lock.power] * lock.rows
+    for coupling in tree.couplings:
+        groups[(coupling.name, 0, False)] = [len(powers)]
+        powers.append(int(TYPES[mechanism.joint(coupling.joint).type].position_units[0] == "m"))
     speeds = np.ones(tree.nv)
     for move, link in tree.moves:
         speeds[link.v] = [length if unit.startswith("m") else 1.0 for unit in move.speed_units]

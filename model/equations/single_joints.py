@@ -9,7 +9,7 @@ from typing import Any
 
 import casadi as ca
 
-from ..describe.mechanism import Joint
+from ..describe.mechanism import Joint, outer_name
 from ..joints.angles import aim, yaw_rate
 from ..joints.moves import Slide, Turn
 from ..joints.types import TYPES
@@ -36,9 +36,9 @@ def chain(joint: Joint) -> tuple[SingleJoint, ...]:
     end in what they do, such as `ball1_rx` or `slider_z`.
     """
     kind = TYPES[joint.type]
-    names = [f"{joint.name}_{single.endings[0]}" for single in kind.singles]
+    names = [f"{outer_name(joint)}_{single.endings[0]}" for single in kind.singles]
     if kind.nv == 1:
-        names[0] = joint.name
+        names[0] = outer_name(joint)
     return tuple(SingleJoint(n, m, joint.name) for n, m in zip(names, kind.singles, strict=True))
 
 
@@ -84,7 +84,7 @@ def joint_values(eq: Equations) -> ca.Function:
         velocity += speeds
     effort = ca.SX.zeros(len(joints), 1)
     for k, motor in enumerate(eq.mechanism.motors):
-        effort[[j.name for j in joints].index(motor.joint)] += saturated(eq.u[k], motor.limit)
+        effort[[j.joint for j in joints].index(motor.joint)] += saturated(eq.u[k], motor.limit)
     columns = [ca.densify(ca.vertcat(*x)) for x in (position, velocity)]
     names = ["q", "v", "u", "p", "near"], ["position", "velocity", "effort"]
     return ca.Function("joint_values", [eq.q, eq.v, eq.u, eq.p, near], [*columns, ca.densify(effort)], *names)

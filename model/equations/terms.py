@@ -119,10 +119,10 @@ def terms(eq: Equations) -> Forces:
         loops,
         act,
         mass_matrix(eq.model, motion.f),
-        loop_jacobian(eq.model, loops, motion.X),
+        loop_jacobian(eq.model, motion, loops),
         act.tau - h,
-        -velocity_terms(loops),
-        surface_rates(loops),
+        -velocity_terms(eq.model, motion, loops),
+        surface_rates(eq.model, loops),
     )
 
 
@@ -218,8 +218,8 @@ def dense(function: ca.Function) -> ca.Function:
 def at_rest(eq: Equations) -> AtRest:
     motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     loops = cut_loops(eq.model, motion)
-    G = loop_jacobian(eq.model, loops, motion.X)
-    return AtRest(residual(eq.model, loops), G, surface_rates(loops), motion.f)
+    G = loop_jacobian(eq.model, motion, loops)
+    return AtRest(residual(eq.model, motion, loops), G, surface_rates(eq.model, loops), motion.f)
 
 
 @once

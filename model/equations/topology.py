@@ -1,8 +1,8 @@
 """From a graph of bodies and joints to a spanning tree and the joints that are cut.
 
-The tree grows from ground (Prim's algorithm). It keeps the joints that carry motors, then
-those that would cost the most constraint rows if they were cut, then those nearest to
-ground; so the joints left to cut are the fewest and simplest, and chains stay short, which
+The tree grows from ground (Prim's algorithm). It keeps the joints that couplings tie and those
+that carry motors, then those that would cost the most constraint rows if they were cut, then
+those nearest to ground; so the joints left to cut are the fewest and simplest, and chains stay short, which
 keeps the mass matrix sparse. A user's `cut` is obeyed first.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..describe.flaws import Flaw
-from ..describe.mechanism import GROUND, Joint, Mechanism
+from ..describe.mechanism import GROUND, Coupling, Joint, Mechanism
 from ..errors import DescriptionError
 from ..joints.moves import Move
 from ..joints.types import TYPES
@@ -50,12 +50,16 @@ class Tree:
     v: dict[str, slice]
     nq: int
     nv: int
+    couplings: tuple[Coupling, ...] = ()
 
     @property
     def rows(self) -> dict[str, slice]:
-        """Cut joint -> its rows of g and G."""
-        ends = [0, *accumulate(TYPES[cut.type].rows for cut in self.cuts)]
-        return {cut.name: slice(a, b) for cut, (a, b) in zip(self.cuts, pairwise(ends), strict=True)}
+        """Cut joint -> its rows of g and G; behind them a row for each coupling."""
+        counts = {cut.name: TYPES[cut.type].rows for cut in self.cuts} | {
+            tie.name: 1 for tie in self.couplings
+        }
+        ends = [0, *accumulate(counts.values())]
+        return {name: slice(a, b) for name, (a, b) in zip(counts, pairwise(ends), strict=True)}
 
     @property
     def cut_v(self) -> dict[str, slice]:
@@ -66,11 +70,12 @@ class Tree:
     @property
     def holds_poses(self) -> tuple[bool, ...]:
         """For each row of G whether it holds poses: those of velocity constraints hold speeds alone."""
-        return tuple(held for cut in self.cuts for held in TYPES[cut.type].holds_poses)
+        held = (held for cut in self.cuts for held in TYPES[cut.type].holds_poses)
+        return (*held, *(True for _ in self.couplings))
 
     @property
     def row_count(self) -> int:
-        return sum(TYPES[cut.type].rows for cut in self.cuts)
+        return sum(TYPES[cut.type].rows for cut in self.cuts) + len(self.couplings)
 
     def path(self, link: int) -> list[int]:
         """Links from ground to this one, this one included."""
@@ -122,7 +127,7 @@ def span(mechanism: Mechanism) -> Tree:
         q_of[name], v_of[name] = slice(nq, nq + kind.nq), slice(nv, nv + kind.nv)
         nq, nv = nq + kind.nq, nv + kind.nv
     cuts = tuple(j for j in mechanism.joints if j.name not in q_of and TYPES[j.type].locks)
-    return Tree(tuple(links), holder, cuts, q_of, v_of, nq, nv)
+    return Tree(tuple(links), holder, cuts, q_of, v_of, nq, nv, mechanism.couplings)
 
 
 def start_coordinates(mechanism: Mechanism, tree: Tree) -> np.ndarray:
@@ -141,6 +146,7 @@ def _shifted(where: slice, by: int) -> slice:
 def _grow(mechanism: Mechanism) -> list[str]:
     """Names of the tree's joints in the order they are reached."""
     driven = {m.joint for m in mechanism.motors}
+    tied = {name: tie.name for tie in mechanism.couplings for name in (tie.joint, *tie.follows)}
     depth = {GROUND: 0}
     kept: list[str] = []
 
@@ -149,6 +155,7 @@ def _grow(mechanism: Mechanism) -> list[str]:
         return (
             joint.cut is not True,
             joint.cut is False,
+            joint.name in tied,
             joint.name in driven,
             any(joint.armature),
             TYPES[joint.type].wraps,
@@ -176,6 +183,9 @@ def _grow(mechanism: Mechanism) -> list[str]:
         if joint.name not in kept:
             if joint.cut is False:
                 raise _flaw(joint, "cut", "says cut: false, but every joint of its loop does; let one be cut")
+            if joint.name in tied:
+                sentence = f"is tied by coupling '{tied[joint.name]}' and would have to be cut"
+                raise _flaw(joint, "cut", f"{sentence}; let another joint of its loop be cut (cut: true)")
             if any(joint.armature):
                 sentence = "has an armature and would have to be cut; take the armature off, or cut another"
                 raise _flaw(joint, "armature", f"{sentence} joint of its loop")

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from ..equations.couplings import tie_forces
 from ..equations.dynamics import armature, joint_wrenches, onto_joints
 from ..equations.forces import Applied, applied, push
 from ..equations.kinematics import Motion, outward, position_rates
@@ -103,13 +104,14 @@ def residuals(eq: Equations) -> Residuals:
     """E(q, v, a, λ, u) and c(q, v, a), by one Newton-Euler pass with the reactions as wrenches."""
     a = ca.SX.sym("a", eq.tree.nv)
     delta, motion, loops, act = displaced(eq, a)
-    c = velocity_terms(loops)
+    c = velocity_terms(eq.model, motion, loops)
     lam = ca.SX.sym("lam", c.numel())
     wrenches = dict(act.wrenches)
     for loop, part in zip(loops, cut_reactions(loops, lam), strict=True):
         push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
         push(wrenches, motion, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
     E = onto_joints(eq.model, joint_wrenches(eq.model, motion, wrenches)) + armature(eq.model) * a - act.tau
+    E -= tie_forces(eq.model, motion, lam)
     return Residuals(a, lam, delta, E, c, ca.vertcat(*slips(loops), ca.SX(0, 1)))
 
 

@@ -116,10 +116,10 @@ def linear_kernel(engine: Engine, chart: Independent) -> Kernel:
 def fewest_operations(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     """A and B by the road that takes fewer operations, as `cutjoint reproduce spencer-linear` counts them.
 
-    Where R picks speeds that is the thesis' recursions, which know no velocity constraints; otherwise
-    automatic differentiation.
+    Where R picks speeds that is the thesis' recursions, which know neither velocity constraints nor
+    couplings; otherwise automatic differentiation.
     """
-    picks = R.is_constant() and R.shape[0] > 0 and all(eq.tree.holds_poses)
+    picks = R.is_constant() and R.shape[0] > 0 and all(eq.tree.holds_poses) and not eq.tree.couplings
     return recursive_linear(eq, R) if picks else written.linear(eq, R, speeds)
 
 

@@ -8,7 +8,7 @@ from ..errors import AssemblyError
 
 
 def loop_gaps(g: np.ndarray, tree: Tree) -> dict[str, float]:
-    """Largest residual of each cut joint, metres or radians."""
+    """Largest residual of each cut joint and coupling, metres or radians."""
     return {cut: float(np.abs(g[rows]).max(initial=0.0)) for cut, rows in tree.rows.items()}
 
 
@@ -16,15 +16,26 @@ def widest_gap(mechanism: Mechanism, tree: Tree, g: np.ndarray) -> str:
     """The beginning of a sentence: which loop is open the widest, and by how much."""
     gaps = loop_gaps(g, tree)
     worst = max(gaps, key=lambda name: gaps[name])
-    return f"the loop of '{mechanism.name}' closed by joint '{worst}' is open by {gaps[worst]:.3g} m or rad"
+    gap = f"is open by {gaps[worst]:.3g} m or rad"
+    if worst in {tie.name for tie in mechanism.couplings}:
+        return f"the coupling '{worst}' of '{mechanism.name}' {gap}"
+    return f"the loop of '{mechanism.name}' closed by joint '{worst}' {gap}"
+
+
+def what_closes(mechanism: Mechanism, name: str) -> str:
+    """The loop that a cut joint closes, or the relation that a coupling holds, in words."""
+    tie = next((tie for tie in mechanism.couplings if tie.name == name), None)
+    if tie is not None:
+        return f"the coupling '{name}' of {', '.join((tie.joint, *tie.follows))}"
+    joint = mechanism.joint(name)
+    return f"the loop closed by joint '{name}' ({joint.parent} to {joint.child})"
 
 
 def open_loop(mechanism: Mechanism, gaps: dict[str, float]) -> AssemblyError:
     """What to say of loops that can't be closed: it names the one that is open the widest."""
     worst = max(gaps, key=lambda name: gaps[name])
-    joint = mechanism.joint(worst)
     return AssemblyError(
-        f"mechanism '{mechanism.name}' can't be assembled: the loop closed by joint '{worst}' "
-        f"({joint.parent} to {joint.child}) stays open by {gaps[worst]:.3g} m or rad; check the "
+        f"mechanism '{mechanism.name}' can't be assembled: {what_closes(mechanism, worst)} "
+        f"stays open by {gaps[worst]:.3g} m or rad; check the "
         "positions of the joints in this loop, or give 'start' coordinates nearer to a closed pose"
     )

@@ -88,11 +88,14 @@ def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
     U, s, _ = np.linalg.svd(G)
     null = np.abs(U[:, rank_of(s) :]).max(axis=1, initial=0.0)
     found: set[str] = set()
-    for cut, rows in zip(tree.cuts, tree.rows.values(), strict=True):
-        if null[rows].max(initial=0.0) > CARRIED:
+    for cut in tree.cuts:
+        if null[tree.rows[cut.name]].max(initial=0.0) > CARRIED:
             ends = [tree.holder[body] for body in (cut.parent, cut.child)]
             shared = tree.path(tree.common(*ends))
             found |= {cut.name} | {tree.links[k].joint for e in ends for k in tree.path(e) if k not in shared}
+    for tie in tree.couplings:
+        if null[tree.rows[tie.name]].max(initial=0.0) > CARRIED:
+            found |= {tie.joint, *tie.follows}
     return tuple(sorted(found))
 
 
@@ -104,7 +107,7 @@ def grows_beside_manifold(eq: Equations) -> bool:
     Bennett's linkage are so on closed poses alone: a Runge-Kutta stage beside the manifold meets them as
     real constraints, which fight the others and cost the step its accuracy. There the stages are projected.
     """
-    if not eq.tree.cuts:
+    if not eq.tree.row_count:
         return False
     p, size = parameters.default_vector(eq.described), eq.scales.speeds
     jacobian, place, close = unitless_jacobian(eq), retraction(eq), assembly(eq)

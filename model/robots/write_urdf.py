@@ -1,175 +1,255 @@
-"""A mechanism's spanning tree as URDF, the robot description that viewers and other engines read.
+"""A mechanism as URDF: for viewers its spanning tree, for other engines also what closes its loops.
 
-URDF knows trees of joints with one coordinate. So balls, universal and other joints become chains
-of turns and slides (`single_joints.py`, which also computes their values), and every cut joint
-leaves two frames, `<joint>_on_<body>`, one on each of its bodies; when the tree moves by the
-joint values of a closed mechanism, the two meet as the joint demands. A rod without mass hangs on
-its parent by two turns, and its `<joint>_end` meets the child. Each body is a link in its
-own frame under its own name, and the root is `ground`. Shapes are sticks between joints.
+URDF knows trees of joints with one coordinate, and the frame of a link is where its joint is. So balls,
+universal and other joints become chains of turns and slides (`single_joints.py`, which also computes their
+values), and a body whose own frame is elsewhere hangs on a link without mass. Every cut joint leaves two
+frames, `<joint>_on_<body>`, one on each of its bodies; when the tree moves by the joint values of a closed
+mechanism, the two meet as the joint demands. A rod without mass hangs on its parent by two turns, and its
+`<joint>_end` meets the child. The root is `ground`. Bodies without visuals are sticks between joints.
 """
 
-from collections.abc import Iterable
-from math import atan2, hypot, inf, isfinite
+from collections.abc import Callable, Iterable
+from math import atan2, hypot, inf
 from xml.etree import ElementTree as xml
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..describe.mechanism import GROUND, Frame, Joint, Mechanism
-from ..equations.single_joints import chain
+from ..describe.mechanism import GROUND, Joint, Mechanism, outer_name
+from ..describe.visuals import Visual
+from ..equations.single_joints import SingleJoint, chain
 from ..equations.spatial import lumped
 from ..equations.topology import Tree, span
 from ..errors import DescriptionError
 from ..joints.angles import yaw_pitch_roll
 from ..joints.types import TYPES
-from ..show.shapes import radius, shapes
-from ..show.sketch import Pose, joint_frame
+from .outgoing import TreeJoint, body_names, digits, document, put, simple, visuals_by_body, way_out
+from .placement import HERE, PlacedFrame, of_frame, quaternion
+from .shapes import radius, shapes
+from .surfaces import mesh_path
 
 AXES = np.eye(3)
-STILL: Pose = (AXES, np.zeros(3))
 # URDF wants numbers where a description says nothing: metres, N or N·m, m/s or rad/s.
 FAR, STRONG, FAST = 1e3, 1e6, 1e3
 COLOURS = ("0.27 0.47 0.70 1", "0.90 0.55 0.20 1", "0.35 0.65 0.35 1", "0.75 0.35 0.35 1", "0.55 0.45 0.70 1")
+DRAKE = "http://drake.mit.edu"
 
 
 def urdf(mechanism: Mechanism, tree: Tree | None = None) -> str:
-    """URDF text of the spanning tree (the engine's own unless given)."""
-    tree = tree or span(mechanism)
-    robot = xml.Element("robot", name=mechanism.name)
-    xml.SubElement(robot, "link", name=GROUND)
-    for name in tree.q:
-        joint = mechanism.joint(name)
-        reverse = next(link.reverse for link in tree.links if link.joint == name)
-        _tree_joint(robot, mechanism, joint, reverse)
-    for joint in tree.cuts:
-        for body, frame in ((joint.parent, joint.on_parent), (joint.child, joint.on_child)):
-            end = f"{joint.name}_on_{body}"
-            xml.SubElement(robot, "link", name=end)
-            _joint(robot, f"{end}_frame", "fixed", body, end, _in_body(frame))
-        if TYPES[joint.type].directionless_ends:
-            _rod(robot, joint, radius(mechanism))
-    _bodies(robot, mechanism)
-    for kind in ("link", "joint"):
-        names = [element.get("name") for element in robot.findall(kind)]
-        twice = next((n for n in names if names.count(n) > 1), None)
-        if twice:
-            raise DescriptionError(
-                f"the URDF of '{mechanism.name}' would have two {kind}s '{twice}'; rename a body or a joint"
-            )
-    xml.indent(robot)
-    return '<?xml version="1.0"?>\n' + xml.tostring(robot, encoding="unicode") + "\n"
+    """URDF text of the spanning tree (the engine's own unless given), for viewers."""
+
+    def found(file: str) -> str:
+        path = mesh_path(mechanism, file)
+        return file if path is None else path.as_uri()
+
+    writing = UrdfTree(mechanism, tree or span(mechanism), found)
+    writing.cut_frames()
+    writing.sticks()
+    return writing.text()
 
 
-def _tree_joint(robot: xml.Element, mechanism: Mechanism, joint: Joint, reverse: bool) -> None:
-    """A joint of the tree from the body near ground to the other, one link after every single joint.
+class UrdfTree:
+    """The tree of a mechanism while it is written; `mesh` says what a mesh file is called there."""
 
-    In reverse the moves are undone in opposite order, so that coordinates keep their meaning.
-    """
-    inner, outer = (joint.child, joint.parent) if reverse else (joint.parent, joint.child)
-    near, far = (joint.on_child, joint.on_parent) if reverse else (joint.on_parent, joint.on_child)
-    parts = chain(joint)
-    at, place = inner, _in_body(near)
-    for part in parts[::-1] if reverse else parts:
-        link = f"{part.name}_link"
-        xml.SubElement(robot, "link", name=link)
-        bounded = len(parts) == 1 and joint.limits != (-inf, inf)
-        kind = "prismatic" if part.move.sliding else "revolute" if bounded else "continuous"
-        element = _joint(robot, part.name, kind, at, link, place)
-        sign = -1.0 if reverse else 1.0
-        xml.SubElement(element, "axis", xyz=_text(sign * x + 0.0 for x in AXES[part.move.axis]))
-        limit = {"effort": _text([_strength(mechanism, joint)]), "velocity": _text([FAST])}
-        if kind != "continuous":
+    def __init__(self, mechanism: Mechanism, tree: Tree, mesh: Callable[[str], str] = str):
+        self.mechanism, self.tree, self.mesh = mechanism, tree, mesh
+        self.names = body_names(mechanism)
+        self.root = xml.Element("robot", name=mechanism.name)
+        self.visuals = visuals_by_body(mechanism)
+        self.link(GROUND)
+        for joint in way_out(mechanism, tree):
+            self._tree_joint(joint)
+        self._bodies()
+        for visual in self.visuals.get(GROUND, ()):
+            self._visual(self.root[0], visual)
+        written = {element.get("name") for element in self.root.findall("link")}
+        for frame in mechanism.frames:
+            name = outer_name(frame)
+            if name not in written:
+                self.link(name)
+                at = quaternion(frame.at, frame.orientation)
+                self.joint(f"{name}_fixed", "fixed", self.names[frame.body], name, at)
+
+    def text(self) -> str:
+        for kind in ("link", "joint"):
+            names = [element.get("name") for element in self.root.findall(kind)]
+            twice = next((n for n in names if names.count(n) > 1), None)
+            if twice:
+                raise DescriptionError(
+                    f"the URDF of '{self.mechanism.name}' would have two {kind}s '{twice}'; "
+                    "rename a body or a joint"
+                )
+        return document(self.root)
+
+    def link(self, name: str) -> xml.Element:
+        return put(self.root, "link", name=name)
+
+    def joint(self, name: str, kind: str, parent: str, child: str, pose: PlacedFrame) -> xml.Element:
+        element = put(self.root, "joint", name=name, type=kind)
+        put_origin(element, pose)
+        put(element, "parent", link=parent)
+        put(element, "child", link=child)
+        return element
+
+    # -- joints ---------------------------------------------------------------------------------
+
+    def _tree_joint(self, step: TreeJoint) -> None:
+        """One link after every single joint; in reverse the moves are undone in opposite order.
+
+        So coordinates keep their meaning. Where the body's frame is the joint's, or a slide carries it,
+        the body itself is the last link.
+        """
+        parts, body = chain(step.joint), self.names[step.outer]
+        at, place = self.names[step.inner], step.near
+        if len(parts) == 1 and (parts[0].move.sliding or not step.far.p.any()):
+            axis = step.sign * step.far.R[:, parts[0].move.axis]
+            self._single(step.joint, parts[0], at, body, step.pose, axis)
+            return
+        for part in parts[::-1] if step.reverse else parts:
+            link = f"{part.name}_link"
+            self.link(link)
+            self._single(step.joint, part, at, link, place, step.sign * AXES[part.move.axis])
+            at, place = link, HERE
+        name = f"{body}_frame" if parts else outer_name(step.joint)
+        self.joint(name, "fixed", at, body, place @ step.far.inverse)
+
+    def _single(
+        self, joint: Joint, part: SingleJoint, parent: str, child: str, pose: PlacedFrame, axis: np.ndarray
+    ) -> None:
+        kind, alone = TYPES[joint.type], part.name == outer_name(joint)
+        bounded = alone and kind.nq == 1 and joint.limits != (-inf, inf)
+        word = "prismatic" if part.move.sliding else "revolute" if bounded else "continuous"
+        element = self.joint(part.name, word, parent, child, pose)
+        put(element, "axis", xyz=digits(axis))
+        limit = {"effort": digits([self._strength(joint)]), "velocity": digits([FAST])}
+        if word != "continuous":
             low, high = joint.limits if bounded else (-FAR, FAR)
-            limit |= {"lower": _text([max(low, -FAR)]), "upper": _text([min(high, FAR)])}
-        xml.SubElement(element, "limit", limit)
-        at, place = link, STILL
-    (Rn, pn), (R, p) = place, _in_body(far)
-    name = f"{outer}_frame" if parts else joint.name
-    _joint(robot, name, "fixed", at, outer, (Rn @ R.T, pn - Rn @ R.T @ p))
+            limit |= {"lower": digits([max(low, -FAR)]), "upper": digits([min(high, FAR)])}
+        put(element, "limit", **limit)
+        freedom = [p.name for p in chain(joint)].index(part.name)
+        if kind.plain and freedom < kind.nv:
+            self._dynamics(element, joint, freedom)
+        if "pitch" in kind.fields and not alone:  # the slide of a screw
+            put(element, "mimic", joint=outer_name(joint), multiplier=digits([joint.pitch]))
+        tie = next((c for c in self.mechanism.couplings if c.joint == joint.name and simple(c)), None)
+        if tie is not None and alone:
+            other = outer_name(self.mechanism.joint(tie.follows[0]))
+            numbers = {"multiplier": digits(tie.ratio), "offset": digits([tie.offset])}
+            put(element, "mimic", joint=other, **numbers)
+
+    def _dynamics(self, element: xml.Element, joint: Joint, freedom: int) -> None:
+        values = {
+            key: digits([getattr(joint, key)[freedom]])
+            for key in ("damping", "friction")
+            if any(getattr(joint, key))
+        }
+        if values:
+            put(element, "dynamics", **values)
+        if any(joint.armature):
+            self.root.set("xmlns:drake", DRAKE)
+            put(element, "drake:rotor_inertia", value=digits([joint.armature[freedom]]))
+
+    def _strength(self, joint: Joint) -> float:
+        """The largest effort of a motor; none without one."""
+        limits = [float(m.limit) for m in self.mechanism.motors if m.joint == joint.name]
+        return min(sum(limits), STRONG)
+
+    def cut_frames(self) -> None:
+        """Two frames for every cut joint, and rods."""
+        for joint in self.tree.cuts:
+            self.pair(joint, [f"{outer_name(joint)}_on_{self.names[b]}" for b in (joint.parent, joint.child)])
+            if TYPES[joint.type].directionless_ends:
+                self._rod(joint, radius(self.mechanism))
+
+    def pair(self, joint: Joint, names: Iterable[str]) -> None:
+        """A link without mass for each frame of a joint."""
+        sides = (joint.parent, joint.on_parent), (joint.child, joint.on_child)
+        for name, (body, frame) in zip(names, sides, strict=True):
+            self.link(name)
+            self.joint(f"{name}_frame", "fixed", self.names[body], name, of_frame(frame))
+
+    def _rod(self, joint: Joint, thick: float) -> None:
+        """A stick along x that turns about z, then y, at its point on the parent (`single_joints.py`)."""
+        at, length = self.names[joint.parent], float(joint.length)
+        place = PlacedFrame(AXES, np.array(joint.on_parent.position, float))
+        for part in chain(joint):
+            link = f"{part.name}_link"
+            body = self.link(link)
+            element = self.joint(part.name, "continuous", at, link, place)
+            put(element, "axis", xyz=digits(AXES[part.move.axis]))
+            at, place = link, HERE
+        end, tip = np.array([length, 0.0, 0.0]), f"{outer_name(joint)}_end"
+        _stick(body, np.zeros(3), end, thick / 2, len(COLOURS) - 1)
+        self.link(tip)
+        self.joint(f"{tip}_frame", "fixed", at, tip, PlacedFrame(AXES, end))
+
+    # -- bodies -----------------------------------------------------------------------------------
+
+    def _bodies(self) -> None:
+        """One link a body with mass, inertia and visuals."""
+        for body in lumped(self.mechanism).bodies:
+            link = self.link(self.names[body.name])
+            if float(body.mass) > 0:
+                inertial = put(link, "inertial")
+                put_origin(inertial, PlacedFrame(AXES, np.array(body.com, float)))
+                put(inertial, "mass", value=digits([body.mass]))
+                keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+                values = (digits([x]) for x in body.inertia)
+                put(inertial, "inertia", **dict(zip(keys, values, strict=True)))
+            for visual in self.visuals.get(body.name, ()):
+                self._visual(link, visual)
+
+    def _visual(self, link: xml.Element, visual: Visual) -> None:
+        size = visual.size
+        sizes: dict[str, str] = {}
+        if visual.shape == "box":
+            sizes = {"size": digits(size)}
+        elif visual.shape == "mesh":
+            sizes = {"filename": self.mesh(visual.file), "scale": digits(size)}
+        else:
+            sizes = {key: digits([x]) for key, x in zip(("radius", "length"), size, strict=False)}
+        at = quaternion(visual.at, visual.orientation)
+        element = _shape(link, at, visual.shape, **sizes)
+        if visual.colour:
+            material = put(element, "material", name=f"{visual.name}_colour")
+            put(material, "color", rgba=digits(visual.colour))
+
+    def sticks(self) -> None:
+        """Shapes for bodies that say none."""
+        thick, looks = radius(self.mechanism), shapes(self.mechanism)
+        links = {element.get("name"): element for element in self.root.findall("link")}
+        for k, body in enumerate(self.mechanism.bodies):
+            if body.name not in self.visuals:
+                link, look = links[self.names[body.name]], looks[body.name]
+                for a, b in look.sticks:
+                    _stick(link, a, b, thick, k)
+                if look.ball is not None:
+                    ball = _shape(link, PlacedFrame(AXES, look.ball), "sphere", radius=digits([3 * thick]))
+                    _painted(ball, k)
 
 
-def _rod(robot: xml.Element, joint: Joint, thick: float) -> None:
-    """A stick along x that turns about z, then y, at its point on the parent (`single_joints.py`)."""
-    at, length = joint.parent, float(joint.length)
-    place = AXES, np.array(joint.on_parent.position, float)
-    for part in chain(joint):
-        link = f"{part.name}_link"
-        body = xml.SubElement(robot, "link", name=link)
-        element = _joint(robot, part.name, "continuous", at, link, place)
-        xml.SubElement(element, "axis", xyz=_text(AXES[part.move.axis]))
-        at, place = link, STILL
-    end = np.array([length, 0.0, 0.0])
-    _stick(body, np.zeros(3), end, thick / 2, len(COLOURS) - 1)
-    xml.SubElement(robot, "link", name=f"{joint.name}_end")
-    _joint(robot, f"{joint.name}_end_frame", "fixed", at, f"{joint.name}_end", (AXES, end))
-
-
-def _strength(mechanism: Mechanism, joint: Joint) -> float:
-    limits = [float(m.limit) for m in mechanism.motors if m.joint == joint.name]
-    return sum(limits) if limits and isfinite(sum(limits)) else STRONG
-
-
-def _in_body(frame: Frame) -> Pose:
-    return joint_frame(frame, STILL)
-
-
-def _joint(robot: xml.Element, name: str, kind: str, parent: str, child: str, pose: Pose) -> xml.Element:
-    element = xml.SubElement(robot, "joint", name=name, type=kind)
-    _origin(element, pose[1], _rpy(pose[0]))
-    xml.SubElement(element, "parent", link=parent)
-    xml.SubElement(element, "child", link=child)
-    return element
-
-
-def _origin(element: xml.Element, xyz: Iterable[float], rpy: Iterable[float] = (0.0, 0.0, 0.0)) -> None:
-    xml.SubElement(element, "origin", xyz=_text(xyz), rpy=_text(rpy))
-
-
-def _rpy(R: np.ndarray) -> tuple[float, float, float]:
-    """URDF's fixed-axis roll, pitch, yaw of a rotation."""
-    x, y, z, w = Rotation.from_matrix(R).as_quat().tolist()
+def put_origin(element: xml.Element, pose: PlacedFrame) -> None:
+    """URDF's position, and fixed-axis roll, pitch, yaw."""
+    x, y, z, w = Rotation.from_matrix(pose.R).as_quat().tolist()
     yaw, pitch, roll = yaw_pitch_roll((w, x, y, z))
-    return roll, pitch, yaw
+    put(element, "origin", xyz=digits(pose.p), rpy=digits((roll, pitch, yaw)))
 
 
-def _bodies(robot: xml.Element, mechanism: Mechanism) -> None:
-    """One link a body with mass, inertia and sticks."""
-    thick = radius(mechanism)
-    looks = shapes(mechanism)
-    for k, body in enumerate(lumped(mechanism).bodies):
-        link = xml.SubElement(robot, "link", name=body.name)
-        if float(body.mass) > 0:
-            inertial = xml.SubElement(link, "inertial")
-            _origin(inertial, body.com)
-            xml.SubElement(inertial, "mass", value=_text([body.mass]))
-            keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-            values = (_text([x]) for x in body.inertia)
-            xml.SubElement(inertial, "inertia", dict(zip(keys, values, strict=True)))
-        for a, b in looks[body.name].sticks:
-            _stick(link, a, b, thick, k)
-        ball = looks[body.name].ball
-        if ball is not None:
-            _visual(link, ball, (0.0, 0.0, 0.0), k, "sphere", radius=3 * thick)
+def _shape(link: xml.Element, at: PlacedFrame, shape: str, **sizes: str) -> xml.Element:
+    visual = put(link, "visual")
+    put_origin(visual, at)
+    put(put(visual, "geometry"), shape, **sizes)
+    return visual
 
 
 def _stick(link: xml.Element, a: np.ndarray, b: np.ndarray, thick: float, colour: int) -> None:
     """A cylinder, which has its axis along z, from a point to another."""
     dx, dy, dz = b - a
-    turn = (0.0, atan2(hypot(dx, dy), dz), atan2(dy, dx))
-    _visual(link, (a + b) / 2, turn, colour, "cylinder", radius=thick, length=float(np.linalg.norm(b - a)))
+    turn = Rotation.from_euler("xyz", [0.0, atan2(hypot(dx, dy), dz), atan2(dy, dx)]).as_matrix()
+    sizes = {"radius": digits([thick]), "length": digits([float(np.linalg.norm(b - a))])}
+    _painted(_shape(link, PlacedFrame(turn, (a + b) / 2), "cylinder", **sizes), colour)
 
 
-def _visual(
-    link: xml.Element, xyz: np.ndarray, rpy: Iterable[float], colour: int, shape: str, **sizes: float
-) -> None:
-    visual = xml.SubElement(link, "visual")
-    _origin(visual, xyz, rpy)
-    geometry = xml.SubElement(visual, "geometry")
-    xml.SubElement(geometry, shape, {key: _text([size]) for key, size in sizes.items()})
-    material = xml.SubElement(visual, "material", name=f"colour{colour % len(COLOURS)}")
-    xml.SubElement(material, "color", rgba=COLOURS[colour % len(COLOURS)])
-
-
-def _text(numbers: Iterable[float]) -> str:
-    """Numbers with all their digits, so that a reader gets the same geometry to the last bit."""
-    return " ".join(repr(float(x) + 0.0) for x in numbers)
+def _painted(visual: xml.Element, colour: int) -> None:
+    material = put(visual, "material", name=f"colour{colour % len(COLOURS)}")
+    put(material, "color", rgba=COLOURS[colour % len(COLOURS)])

@@ -11,6 +11,7 @@ from ..equations.topology import start_coordinates
 from ..errors import AssemblyError, CutjointError, SimulationError
 from ..manifold.gaps import loop_gaps, open_loop
 from ..state import State
+from ..thresholds import MOVES
 from ..variables import Table
 
 
@@ -57,8 +58,8 @@ def start_guess(engine: Engine) -> np.ndarray:
             "give a start to other joints of that loop"
         ) from None
     y = other.kernel("outputs")(q, np.zeros(other.tree.nv), np.zeros(len(other.inputs)), np.zeros(0))
-    for joint, where in tree.q.items():
-        guess[where] = y[other.variables.outputs.find(f"joint.{joint}.position").where]
+    for joint in (name for name, where in tree.q.items() if where.stop > where.start):
+        guess[tree.q[joint]] = y[other.variables.outputs.find(f"joint.{joint}.position").where]
     return guess
 
 
@@ -78,12 +79,26 @@ def assemble(engine: Engine, state: State, held: Mapping[str, Any]) -> tuple[Sta
     q, steps, gaps = assembled(engine, q, state.p, free)
     v = consistent_speeds(engine, replace(state, q=q), described_speeds(engine))
     if not (np.isfinite(v).all() and (engine.kernel("mass_pivots")(q, state.p) > 0).all()):
-        raise AssemblyError(
-            f"the mass matrix of '{engine.mechanism.name}' is singular at this pose; "
-            "give every body that can turn freely an inertia"
-        )
+        raise _without_mass(engine, replace(state, q=q))
     coordinates = {joint: q[where].tolist() for joint, where in tree.q.items()}
     return replace(state, q=q, v=v), AssemblyReport(steps, max(gaps.values(), default=0.0), gaps, coordinates)
+
+
+def _without_mass(engine: Engine, state: State) -> AssemblyError:
+    """What to say of a singular mass matrix: joints that can move while no mass does, and what they carry."""
+    tree, mechanism = engine.tree, engine.mechanism
+    M = engine.kernel("coefficients")(state.q, 0.0 * state.v, state.u, state.p)[0]
+    size = engine.equations.scales.speeds
+    still = np.abs(np.linalg.eigh(np.nan_to_num(M) * np.outer(size, size))[1][:, 0])
+    joints = [name for name, at in tree.v.items() if still[at].max(initial=0.0) > MOVES * still.max()]
+    ends = {end for name in joints for end in (mechanism.joint(name).parent, mechanism.joint(name).child)}
+    bodies = [body for body in mechanism.bodies if body.name in ends]
+    bare = [body.name for body in bodies if not body.mass and not any(body.inertia)]
+    names = ", ".join(bare or [body.name for body in bodies])
+    return AssemblyError(
+        f"the mass matrix of '{mechanism.name}' is singular at this pose: {', '.join(joints)} can move "
+        f"while no mass does; give {names} a mass away from that axis, or an inertia about it"
+    )
 
 
 def with_parameters(engine: Engine, state: State, values: Mapping[str, Any]) -> State:

@@ -18,6 +18,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from ..describe.mechanism import GROUND, Joint, Mechanism, Strut
 from ..joints.types import TYPES
+from ..robots.surfaces import surfaces
 from .plot import save_figure
 from .sketch import Pose, View, at, body_points, choose_view, family, joint_frame, strut_ends
 
@@ -47,9 +48,11 @@ def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] 
     axes.axis("off")
     families = families_of(mechanism)
     _draw_ground(axes, view, points[GROUND])
+    solid = _draw_visuals(axes, view, mechanism, poses, families)
     for body in mechanism.bodies:
         com = at(poses[body.name], body.com)
-        _draw_body(axes, view, points[body.name], com, families[family(body.name)])
+        if body.name not in solid:
+            _draw_body(axes, view, points[body.name], com, families[family(body.name)])
     for strut in mechanism.struts:
         _draw_strut(axes, view, strut, *strut_ends(strut, poses))
     driven = {motor.joint for motor in mechanism.motors}
@@ -58,7 +61,7 @@ def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] 
             _draw_joint(axes, view, joint, poses, joint.name in cuts, joint.name in driven)
     _draw_names(axes, view, mechanism, poses)
     _draw_compass(axes, view)
-    axes.legend(handles=_legend(mechanism, families, cuts), **LEGEND)
+    axes.legend(handles=_legend(mechanism, families, cuts, solid), **LEGEND)
     axes.set_title(mechanism.name, fontsize=14, color=INK)
     axes.margins(0.08)
     low, high = axes.get_ylim()
@@ -66,6 +69,25 @@ def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] 
     if high - low < 0.55 * wide:  # leave the legend room beside a mechanism that is drawn flat
         axes.set_ylim((low + high - 0.55 * wide) / 2, (low + high + 0.55 * wide) / 2)
     return figure
+
+
+def _draw_visuals(
+    axes: Any, view: View, mechanism: Mechanism, poses: Mapping[str, Pose], families: Mapping[str, str]
+) -> set[str]:
+    """Outlines of visuals, the nearest last; returns the bodies that have one."""
+    drawn = set()
+    for visual, (corners, _) in surfaces(mechanism)[0]:
+        R, p = poses[visual.body]
+        placed = corners @ R.T + p
+        outline = _hull(view.flat(placed), 0.0)
+        if outline is not None:
+            own = families.get(family(visual.body), GROUND_COLOUR)
+            colour = visual.colour[:3] or own
+            style = {"edgecolor": INK, "linewidth": 0.6, "alpha": 0.75 * (visual.colour or (1.0,))[-1]}
+            order = 2 + 0.5 * float(np.tanh(view.depth(placed) / view.size))
+            axes.add_patch(Polygon(outline, facecolor=colour, zorder=order, **style))
+            drawn.add(visual.body)
+    return drawn
 
 
 def _hull(points: np.ndarray, size: float) -> np.ndarray | None:
@@ -198,11 +220,15 @@ def _draw_compass(axes: Any, view: View) -> None:
             axes.annotate(name, **corner, xytext=tuple(34 * tip), **OFFSET, **style)
 
 
-def _legend(mechanism: Mechanism, families: Mapping[str, str], cuts: Collection[str]) -> list[Any]:
-    counts = {name: sum(family(b.name) == name for b in mechanism.bodies) for name in families}
+def _legend(
+    mechanism: Mechanism, families: Mapping[str, str], cuts: Collection[str], solid: Collection[str]
+) -> list[Any]:
+    lined = [body.name for body in mechanism.bodies if body.name not in solid]
+    counts = {name: sum(family(n) == name for n in lined) for name in families}
     handles: list[Any] = [
         Patch(color=colour, alpha=0.7, label=name if counts[name] == 1 else f"{name} × {counts[name]}")
         for name, colour in families.items()
+        if counts[name]
     ]
     handles.append(Patch(**HATCHED, hatch="////", label=GROUND))
     point: dict[str, Any] = {"linestyle": "none", "markeredgecolor": INK}

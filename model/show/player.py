@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..describe.mechanism import GROUND
+from ..robots.shapes import corners, rods
 from ..simulation import Simulation
 from .measures import LONGEST, REACH, whole_weight
 from .picture import MOTOR, families_of
-from .shapes import corners, rods
 from .sketch import at, body_points, choose_view, family
 
 GROUND_COLOUR, ROD, ARROW = "#bbbbbb", "#6e6e6e", "#dc3c8c"

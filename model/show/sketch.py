@@ -10,7 +10,7 @@ import numpy as np
 from ..describe.mechanism import Frame, Mechanism, Strut
 from ..joints.euler import rotation
 from ..joints.types import TYPES
-from .shapes import points, rods
+from ..robots.shapes import points, rods
 
 Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and origin (3,) of a body in the world
 AZIMUTH, ELEVATION = radians(-75), radians(22)  # of the viewer, for spatial mechanisms

@@ -8,14 +8,15 @@ against the weight of the whole mechanism.
 from typing import Any
 
 import numpy as np
-from scipy.spatial import ConvexHull
 
 from ..describe.drawing import orientation
+from ..describe.mechanism import GROUND
 from ..joints.types import TYPES
+from ..robots.shapes import corners, radius
+from ..robots.surfaces import hull, surfaces
 from ..simulation import Simulation
 from .measures import LONGEST, REACH, whole_weight
 from .picture import CUT, MOTOR, families_of
-from .shapes import corners, radius
 from .sketch import Pose, at, body_points, choose_view, family, rod_ends
 
 Points = np.ndarray
@@ -36,6 +37,8 @@ class Scene:
         view = choose_view(mechanism, poses, held)
         self.size, self.up = view.size, view.up
         cuts = {cut.name for cut in simulation.tree.cuts}
+        self._visuals, self.missing = surfaces(mechanism)
+        self._add_visuals(GROUND, "/ground", (150, 150, 150))
         self._bodies = {b.name: self._add_body(b.name) for b in mechanism.bodies}
         self._add_ground(held["ground"])
         self._joints = {j.name: self._add_joint(j, j.name in cuts) for j in mechanism.joints}
@@ -83,10 +86,23 @@ class Scene:
             label.visible = shown
 
     def _add_body(self, name: str) -> Any:
+        colour = _rgb(families_of(self.mechanism)[family(name)])
+        if name in {visual.body for visual, _ in self._visuals}:
+            frame = self.scene.add_frame(f"/bodies/{name}", show_axes=False)
+            self._add_visuals(name, f"/bodies/{name}", colour)
+            return frame
         drawn = corners(self.mechanism)[name]
         vertices, faces = swollen(np.array(drawn), self.thick if len(drawn) > 1 else 3 * self.thick)
-        colour = families_of(self.mechanism)[family(name)]
-        return self.scene.add_mesh_simple(f"/bodies/{name}", vertices, faces, color=_rgb(colour))
+        return self.scene.add_mesh_simple(f"/bodies/{name}", vertices, faces, color=colour)
+
+    def _add_visuals(self, body: str, path: str, otherwise: tuple[int, int, int]) -> None:
+        """What a body looks like, below a frame that moves with it."""
+        for visual, (vertices, faces) in self._visuals:
+            if visual.body == body:
+                colour = tuple(round(255 * x) for x in visual.colour[:3]) or otherwise
+                opacity = None if visual.colour[3:] in ((), (1.0,)) else visual.colour[3]
+                named = f"{path}/{visual.name}"
+                self.scene.add_mesh_simple(named, vertices, faces, color=colour, opacity=opacity)
 
     def _add_ground(self, held: Points) -> None:
         """A grid under the mechanism, and a foot at every joint on ground."""
@@ -143,14 +159,7 @@ def swollen(middle: Points, thick: float) -> tuple[Points, np.ndarray]:
     ball = np.vstack([ball, [(s, t, u) for s in (-1, 1) for t in (-1, 1) for u in (-1, 1)]])
     ball /= np.linalg.norm(ball, axis=1, keepdims=True)
     cloud = (middle[:, None, :] + thick * ball).reshape(-1, 3)
-    hull = ConvexHull(cloud)
-    corners = cloud[hull.simplices]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inward = np.einsum("ij,ij->i", normal, hull.equations[:, :3]) < 0
-    faces = hull.simplices.copy()
-    faces[inward] = faces[inward][:, ::-1]
-    # Each face gets its own points, so that edges stay sharp.
-    return cloud[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
+    return hull(cloud)
 
 
 def movable(simulation: Simulation) -> list[str]:

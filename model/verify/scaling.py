@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..describe import parameters
-from ..describe.mechanism import Mechanism
+from ..describe.mechanism import Coupling, Mechanism
 from ..describe.units import parse_unit
 from ..joints.types import TYPES
 from ..simulation import Simulation
@@ -44,7 +44,18 @@ def scaled(mechanism: Mechanism, *by: float) -> Mechanism:
     units = {name: "N.m" if unit == "rad/s" else "N" for name, unit in kinds.items()}
     motors = tuple(replace(m, limit=m.limit * factor(units[m.name], *by)) for m in result.motors)
     struts = tuple(replace(s, limit=s.limit * factor("N", *by)) for s in result.struts)
-    return replace(result, joints=tuple(joints), motors=motors, struts=struts)
+    couplings = tuple(_retied(result, tie, *by) for tie in result.couplings)
+    return replace(result, joints=tuple(joints), motors=motors, struts=struts, couplings=couplings)
+
+
+def _retied(mechanism: Mechanism, tie: Coupling, *by: float) -> Coupling:
+    """A relation between coordinates in other units: its ratios have those of its joints."""
+    unit, *units = (
+        factor(TYPES[mechanism.joint(name).type].position_units[0], *by) for name in (tie.joint, *tie.follows)
+    )
+    ratio = tuple(r * unit / other for r, other in zip(tie.ratio, units, strict=True))
+    curve = tuple(c * unit / units[0] ** power for power, c in enumerate(tie.curve, 2))
+    return replace(tie, ratio=ratio, curve=curve)
 
 
 def motion(

@@ -34,10 +34,11 @@ class Method:
         chart: str = "partition",
         coordinates: Iterable[str] | None = None,
     ):
-        if not all(simulation.tree.holds_poses):
+        unknown = "couplings" if simulation.tree.couplings else "velocity constraints"
+        if simulation.tree.couplings or not all(simulation.tree.holds_poses):
             raise SimulationError(
-                f"'{simulation.mechanism.name}' has velocity constraints, which the papers' methods do not "
-                "know; use Simulation"
+                f"'{simulation.mechanism.name}' has {unknown}, which the papers' methods do not know; "
+                "use Simulation"
             )
         self.simulation = simulation
         self.formulation, self.stabilization, self.kind = formulation, stabilizing, chart

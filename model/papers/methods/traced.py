@@ -23,7 +23,7 @@ def invariants(eq: Equations) -> ca.Function:
     """
     t = terms(eq)
     kinetic, potential = energies(eq, t.motion, eq.v, t.applied.potential)
-    h = ca.vertcat(residual(eq.model, t.loops), t.G @ eq.v, kinetic + potential)
+    h = ca.vertcat(residual(eq.model, t.motion, t.loops), t.G @ eq.v, kinetic + potential)
     H = ca.horzcat(ca.jacobian(h, eq.q) @ tangent_map(eq), ca.jacobian(h, eq.v))
     names = ["q", "v", "u", "p"], ["h", "H"]
     return dense(ca.Function("invariants", [eq.q, eq.v, eq.u, eq.p], [h, H], *names))

@@ -1,0 +1,299 @@
+"""Robots of other formats: every dialect of the same four-bar moves the same way; reports and refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cutjoint.model import Simulation, load
+from cutjoint.model.cli.main import main
+from cutjoint.model.errors import DescriptionError
+from cutjoint.model.loading import load_robot
+from cutjoint.model.robots.translate import Wishes
+from robot_files import DIALECTS, DRAWN, LINKS, MJCF, ONE, PAIR, SDF, TWO, frame, hinge, inertial, urdf
+
+
+def written(folder: Path, name: str, text: str, beside: str = "") -> Path:
+    path = folder / name
+    path.write_text(text)
+    if beside:
+        path.with_suffix(".yaml").write_text(beside)
+    return path
+
+
+def motion(path: Path, wishes: Wishes | None = None, crank: float = 0.1) -> dict[str, float]:
+    """Where the joints that all dialects have are, and how they move, the crank held there and turning."""
+    mechanism = load_robot(path, wishes).mechanism
+    turning = tuple(replace(j, speed=(1.3,)) if j.name == "turn" else j for j in mechanism.joints)
+    s = Simulation(replace(mechanism, joints=turning), start={"turn": crank}, compile=False)
+    assert np.abs(s.closure()[0]).max() < 1e-12
+    s.set_inputs([0.8])
+    found = s.outputs()
+    return {
+        f"{joint}.{what}": float(found[f"joint.{joint}.{what}"])
+        for joint in ("turn", "knee", "swing")
+        for what in ("position", "velocity", "acceleration")
+    }
+
+
+def same(one: dict[str, float], other: dict[str, float]) -> None:
+    assert other == pytest.approx(one, abs=1e-9)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory) -> dict[str, float]:
+    return motion(written(tmp_path_factory.mktemp("loop"), "robot.urdf", DIALECTS["loop"][0]))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_dialects_of_urdf_move_alike(dialect: str, reference, tmp_path: Path) -> None:
+    same(reference, motion(written(tmp_path, "robot.urdf", *DIALECTS[dialect])))
+    assert load(tmp_path / "robot.urdf").inputs() == ("turn",)
+
+
+@pytest.mark.parametrize("dialect", ["gazebo", "closing_joints"])
+def test_dialects_that_draw_the_joint_once_move_alike(dialect: str, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    wanted = motion(written(tmp_path / "a", "robot.urdf", *DRAWN["loop"]))
+    same(wanted, motion(written(tmp_path, "robot.urdf", *DRAWN[dialect])))
+
+
+def test_six_dimensional_pairs_are_redundant_in_a_plane_and_simply_work(reference, tmp_path: Path) -> None:
+    """The coupler in two halves, one on the crank and one on the rocker, kept rigidly together at its tip."""
+    near = inertial(0.45, "0.35 0 0", "0.0001 0.02 0.02")
+    far = near.replace("0.35 0 0", "-0.35 0 0")
+    text = urdf(
+        f'<link name="half">{far}</link>'
+        + hinge("pin", "rocker", "half", "0 0 0.5")
+        + frame("end_A", "coupler", "0.7 0 0")
+        + frame("end_B", "half", "0 0 0")
+    ).replace(LINKS["coupler"], near)
+    path = written(tmp_path, "robot.urdf", text, PAIR.format("6d"))
+    same(reference, motion(path))
+    found = Simulation(load(path), compile=False).topology()
+    assert (found.mobility, found.rows - found.rank) == (1, 3) and len(found.redundant) == 3
+
+
+@pytest.mark.parametrize(
+    "equality", [ONE, ONE + TWO, '<connect body1="coupler" body2="rocker" anchor="0.7 0 0"/>']
+)
+def test_mjcf_moves_as_urdf(equality: str, reference, tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    text = MJCF % equality
+    if "anchor" in equality:  # connects what coincides as drawn
+        text = text.replace('name="rocker" pos="0.6 0 0"', 'name="rocker" pos="0.7 0 -0.2"')
+        (tmp_path / "a").mkdir()
+        reference = motion(written(tmp_path / "a", "robot.urdf", *DRAWN["loop"]))
+    path = written(tmp_path, "robot.xml", text)
+    same(reference, motion(path))
+    merged = any("are one hinge" in line for line in load_robot(path).report)
+    assert merged == (TWO in equality)
+    kinds = {joint.type for joint in load(path).joints if joint.name not in ("turn", "knee", "swing")}
+    assert kinds == ({"revolute"} if merged else {"spherical"})
+
+
+def test_mjcf_weld_is_a_rigid_connection(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    text = MJCF % '<weld body1="crank" body2="coupler"/>'
+    found = Simulation(load(written(tmp_path, "robot.xml", text)), compile=False).topology()
+    assert found.mobility == 2  # crank and coupler as one, and the rocker
+
+
+@pytest.mark.parametrize("version", ["1.4", "1.5", "1.7", "1.11"])
+def test_sdf_moves_as_urdf(version: str, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    reference = motion(written(tmp_path / "a", "robot.urdf", *DRAWN["loop"]), Wishes(drive=("turn",)))
+    path = written(tmp_path, "robot.sdf", SDF.replace("1.7", version))
+    same(reference, motion(path, Wishes(drive=("turn",))))
+
+
+# -- what is said and refused -----------------------------------------------------------------------------
+
+
+def refused(path: Path, sentence: str, wishes: Wishes | None = None) -> None:
+    with pytest.raises(DescriptionError, match=sentence) as caught:
+        load_robot(path, wishes)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+BOMB = '<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><robot name="&b;"/>'
+OUTSIDE = '<?xml version="1.0"?><!DOCTYPE robot SYSTEM "http://example.com/x.dtd"><robot name="r"/>'
+
+
+@pytest.mark.parametrize("text", [BOMB, OUTSIDE], ids=["entities", "outside"])
+@pytest.mark.parametrize("ending", ["urdf", "sdf", "xml"])
+def test_document_types_and_entities_are_refused(text: str, ending: str, tmp_path: Path) -> None:
+    refused(written(tmp_path, f"robot.{ending}", text), "document types and entities are refused")
+
+
+def test_deep_and_huge_files_are_refused(tmp_path: Path) -> None:
+    refused(written(tmp_path, "deep.urdf", "<a>" * 300 + "</a>" * 300), "nested too deep")
+    refused(written(tmp_path, "many.urdf", "<a>" + "<b/>" * 300_000 + "</a>"), "too many elements")
+    refused(written(tmp_path, "huge.urdf", "<a>" + " " * 10_000_001 + "</a>"), "larger than 10 MB")
+
+
+def test_files_outside_the_folder_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "secret.xml").write_text("<mujoco/>")
+    text = '<mujoco><include file="../secret.xml"/></mujoco>'
+    refused(written(tmp_path / "in", "robot.xml", text), "outside the folder")
+    text = '<mujoco><asset><mesh name="m" file="/etc/passwd"/></asset></mujoco>'
+    refused(written(tmp_path / "in", "robot.xml", text), "outside the folder")
+
+
+def test_missing_meshes_are_no_obstacle_where_inertia_is_given(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    asset = '<asset><mesh name="m" file="nowhere.stl"/></asset><worldbody>'
+    text = (
+        (MJCF % ONE)
+        .replace("<worldbody>", asset)
+        .replace('<joint name="turn"', '<geom type="mesh" mesh="m"/><joint name="turn"')
+    )
+    assert len(load(written(tmp_path, "robot.xml", text)).bodies) == 3
+
+
+def test_inertias_that_no_body_has(tmp_path: Path) -> None:
+    """Off by rounding: repaired and told. By more: refused, with the link and the option that accepts it."""
+    spin = '<joint name="ball" type="floating"><parent link="base"/><child link="b"/></joint>'
+
+    def one(moments: str) -> str:
+        body = f'<link name="b">{inertial(1.0, "0 0 0", moments)}</link>'
+        return f'<robot name="r"><link name="base"/>{body}{spin}</robot>'
+
+    path = written(tmp_path, "near.urdf", one("0.01 0.01 0.0201"))
+    mechanism, report = load_robot(path)
+    assert any("repaired" in line and "0.498 %" in line and " b " in line for line in report)
+    xx, yy, zz, *_ = mechanism.body("b").inertia
+    assert xx + yy == pytest.approx(zz) and zz == pytest.approx(0.0201)
+    path = written(tmp_path, "far.urdf", one("0.01 0.01 0.1"))
+    refused(path, "link 'b' has the principal moments.*--accept-inertia")
+    assert load_robot(path, Wishes(accept_inertia=True)).mechanism.body("b").inertia[0] == pytest.approx(0.05)
+
+
+def test_in_a_plane_other_moments_have_no_effect(reference, tmp_path: Path) -> None:
+    """Planar models say the moment about their normal and anything of the others."""
+    text = DIALECTS["loop"][0]
+    for link in LINKS.values():
+        moments = link.partition('iyy="')[2].partition('"')[0]
+        text = text.replace(link.partition("<inertia ")[2], f'ixx="0" iyy="{moments}" izz="0"/></inertial>')
+    same(reference, motion(written(tmp_path, "robot.urdf", text)))
+
+
+def test_names_that_are_no_identifiers_are_mapped(tmp_path: Path) -> None:
+    text = DIALECTS["loop"][0].replace('"crank"', '"left-crank"').replace('"knee"', '"left knee/1"')
+    mechanism, report = load_robot(written(tmp_path, "robot.urdf", text))
+    assert "left_crank" in [b.name for b in mechanism.bodies]
+    assert any("left-crank → left_crank" in line and "left knee/1 → left_knee_1" in line for line in report)
+
+
+def test_three_hinges_without_mass_between_them_are_a_ball(tmp_path: Path) -> None:
+    """Joints that meet at right angles; a spinning top hung so moves as on a ball."""
+    body = inertial(2.0, "0 0 0.1", "0.03 0.02 0.01")
+    axes = ("1 0 0", "0 1 0", "0 0 1")
+    links = '<link name="base"/><link name="m1"/><link name="m2"/>' + f'<link name="top">{body}</link>'
+    names = ("base", "m1", "m2", "top")
+    joints = "".join(
+        hinge(f"h{k + 1}", names[k], names[k + 1], "0 0 0").replace("0 1 0", axes[k]) for k in range(3)
+    )
+    mechanism, report = load_robot(
+        written(tmp_path, "top.urdf", f'<robot name="top">{links}{joints}</robot>')
+    )
+    assert [joint.type for joint in mechanism.joints] == ["spherical"]
+    assert any("h1, h2, h3 are one spherical joint" in line for line in report)
+    apart = joints.replace(
+        '<child link="m2"/><origin xyz="0 0 0"/>', '<child link="m2"/><origin xyz="0 0.1 0"/>'
+    )
+    mechanism = load(written(tmp_path, "apart.urdf", f'<robot name="top">{links}{apart}</robot>'))
+    assert [joint.type for joint in mechanism.joints] == ["revolute"] * 3
+    assert [body.mass for body in mechanism.bodies] == [0.0, 0.0, 2.0]
+    Simulation(mechanism, compile=False).run(0.01)
+
+
+def test_links_that_move_no_mass_are_left_out(tmp_path: Path) -> None:
+    text = DIALECTS["loop"][0].replace(
+        "</robot>", '<link name="flag"/>' + hinge("pole", "rocker", "flag", "0 0 0.1") + "</robot>"
+    )
+    mechanism, report = load_robot(written(tmp_path, "robot.urdf", text))
+    assert any("left out: link flag and joint pole" in line for line in report)
+    assert len(mechanism.bodies) == 3
+
+
+def test_a_mimic_joint_is_a_coupling(tmp_path: Path) -> None:
+    mimic = '<mimic joint="turn" multiplier="-2" offset="0.25"/>'
+    text = urdf().replace(
+        '<origin xyz="0.6 0 0"/><axis xyz="0 1 0"/>', f'<origin xyz="0.6 0 0"/><axis xyz="0 1 0"/>{mimic}'
+    )
+    mechanism = load(written(tmp_path, "robot.urdf", text))
+    (tie,) = mechanism.couplings
+    assert (tie.joint, tie.follows, tie.ratio, tie.offset) == ("swing", ("turn",), (-2.0,), 0.25)
+    s = Simulation(mechanism, compile=False)
+    assert s.outputs()["joint.swing.position"] == pytest.approx(0.25 - 2 * s.outputs()["joint.turn.position"])
+
+
+def test_floating_bases_and_driven_joints_are_chosen(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "robot.urdf",
+        DIALECTS["loop"][0].replace(
+            '<link name="base"/>', f'<link name="base">{inertial(1.0, "0 0 0", "1 1 1")}</link>'
+        ),
+    )
+    mechanism = load_robot(path, Wishes(base="floating", drive=("t*", "knee"))).mechanism
+    assert mechanism.joint("base_base").type == "free" and mechanism.inputs() == ("turn", "knee")
+    refused(path, "there is no joint 'turm'.*did you mean 'turn'", Wishes(drive=("turm",)))
+    refused(path, "start: there is no joint 'x'", Wishes(start={"x": 1.0}))
+    refused(path, "only MJCF files have keyframes", Wishes(start="home"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('<link name="crank">', '<link name="base">', "two links are named 'base'"),
+        ('type="continuous"', 'type="wobbly"', "has the type 'wobbly'; known: revolute"),
+        ('<parent link="base"/>', "", r"<joint> 'turn' needs a <parent>"),
+        ('<parent link="base"/>', '<parent link="nowhere"/>', "there is no link 'nowhere'"),
+        ('value="0.4"', 'value="heavy"', "'value' of <mass> must be a number, not 'heavy'"),
+        ('value="0.4"', 'value="-4"', "link 'crank' has the mass -4"),
+        ('xyz="0 1 0"', 'xyz="0 0 0"', "must not be zero, since it is a direction"),
+        ('<successor link="rocker">', '<successor link="moon">', "there is no link 'moon'"),
+        ("</robot>", "", "not XML"),
+    ],
+)
+def test_mistakes_are_told_with_file_and_line(old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    refused(written(tmp_path, "robot.urdf", DIALECTS["loop"][0].replace(old, new, 1)), sentence)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            '<link name="base"/>',
+            '<include><uri>model://x</uri></include><link name="base"/>',
+            "nested models",
+        ),
+        ('type="revolute"', 'type="elastic"', "has the type 'elastic'"),
+        ("<parent>base</parent>", "<parent>mars</parent>", "there is no link 'mars'"),
+        ('relative_to="knee_place"', 'relative_to="coupler"', "in a circle"),
+        ("<pose>0.7 0 -0.2 0 0 0</pose>", "<pose>0.7 0</pose>", "the pose of <pose> must be 6 numbers"),
+        ('version="1.7"', 'version="3.1"', "is not known"),
+    ],
+)
+def test_mistakes_in_sdf_are_told(old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    refused(written(tmp_path, "robot.sdf", SDF.replace(old, new, 1)), sentence)
+
+
+def test_import_writes_our_description_and_tells_the_gap(tmp_path: Path, capsys) -> None:
+    path = written(tmp_path, "robot.urdf", DIALECTS["loop"][0])
+    out = tmp_path / "robot.yaml"
+    assert main(["import", str(path), "-o", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "from a gap of" in told and "mobility: 1" in told
+    closed = Simulation(str(out), compile=False)
+    assert closed.start_report.iterations == 0
+    assert main(["import", str(path), "--base", "fixed", "--drive", "knee", "--json"]) == 0
+    assert main(["import", str(tmp_path / "none.urdf")]) == 2
+    assert main(["show", str(path)]) == 0
+    assert main(["assemble", str(path), "-o", str(tmp_path / "other.yaml")]) == 0
