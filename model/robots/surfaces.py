@@ -21,6 +21,7 @@ from ..joints.euler import rotation
 MESHES = (".stl", ".obj", ".dae")
 LARGEST_MESH = 50_000_000  # bytes
 ROUND = 24  # points of a circle
+MOST_CORNERS = 100  # of an outline
 Triangles = tuple[np.ndarray, np.ndarray]  # corners (n, 3), and faces (m, 3) of them seen from outside
 
 
@@ -69,6 +70,13 @@ def hull(cloud: np.ndarray) -> Triangles:
     faces = found.simplices.copy()
     faces[inward] = faces[inward][:, ::-1]
     return cloud[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
+
+
+def outline(triangles: Triangles) -> np.ndarray:
+    """The corners of the convex hull alone, which are enough to draw a shadow; of round things a part."""
+    cloud = np.unique(triangles[0], axis=0)
+    corners = cloud[ConvexHull(cloud).vertices]
+    return corners[:: len(corners) // MOST_CORNERS + 1]
 
 
 # -- meshes -----------------------------------------------------------------------------------------

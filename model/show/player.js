@@ -60,10 +60,11 @@ function player(scene, canvas, arrows) {
   }
   // Nothing leaves the picture: what has reached further makes everything smaller.
   function widen(frame) {
-    scene.bodies.forEach((body, k) => body.corners.forEach(p => {
+    const parts = [...scene.bodies.map((body, k) => [k, body.corners]), ...scene.visuals.map(v => [v.body, v.corners])];
+    for (const [k, corners] of parts) for (const p of corners) {
       const far = Math.hypot(...add(world(frame.y, k, p), scene.middle, -1));
       if (far > reach) reach = far;
-    }));
+    }
   }
   function draw(frame) {
     last = frame;
@@ -72,12 +73,16 @@ function player(scene, canvas, arrows) {
     pen.clearRect(0, 0, canvas.width, canvas.height);
     const parts = scene.bodies.map((body, k) => {
       const points = body.corners.map(p => flat(world(frame.y, k, p)));
-      return {body, points, near: points.reduce((sum, p) => sum + p[2], 0) / (points.length || 1)};
+      return {body, points, held: true, near: points.reduce((sum, p) => sum + p[2], 0) / (points.length || 1)};
     });
+    for (const {body: k, corners, colour} of scene.visuals) {
+      const body = {colour, at: scene.bodies[k].at}, points = corners.map(p => flat(world(frame.y, k, p)));
+      parts.push({body, points, near: points.reduce((sum, p) => sum + p[2], 0) / points.length});
+    }
     parts.sort((a, b) => (a.body.at !== null) - (b.body.at !== null) || a.near - b.near);
-    for (const {body, points} of parts) {
-      line(hull(points), body.colour, body.at === null ? 1 : wide, points.length > 2);
-      for (const p of points) ball(p, 0.8 * wide, 'white');
+    for (const {body, points, held} of parts) {
+      line(hull(points), body.colour, body.at === null || !held ? 1 : wide, points.length > 2);
+      if (held) for (const p of points) ball(p, 0.8 * wide, 'white');
     }
     for (const rod of scene.rods) line(rod.map(end => flat(on(frame, end))), scene.colours.rod, 0.6 * wide);
     scene.driven.forEach((ends, k) => {

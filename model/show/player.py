@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..describe.mechanism import GROUND
+from ..describe.visuals import Visual
 from ..robots.shapes import corners, rods
+from ..robots.surfaces import outline, surfaces
 from ..simulation import Simulation
 from .measures import LONGEST, REACH, whole_weight
 from .picture import MOTOR, families_of
@@ -65,6 +67,8 @@ def scene(simulation: Simulation, places: Mapping[str, int]) -> dict[str, Any]:
     view = choose_view(mechanism, poses, body_points(mechanism, poses))
     right, _, toward = view.axes
     drawn, colours = corners(mechanism), families_of(mechanism)
+    seen = surfaces(mechanism)[0]
+    solid = {visual.body for visual, _ in seen}
     number = {name: k for k, name in enumerate(drawn)}
     cloud = np.array([at(poses[name], p) for name, found in drawn.items() for p in found])
     middle = (cloud.max(axis=0) + cloud.min(axis=0)) / 2
@@ -77,12 +81,20 @@ def scene(simulation: Simulation, places: Mapping[str, int]) -> dict[str, Any]:
     return {
         "bodies": [
             {
-                "corners": _numbers(found),
+                "corners": [] if name in solid else _numbers(found),
                 "colour": GROUND_COLOUR if name == GROUND else colours[family(name)],
                 "at": places.get(f"body.{name}.position"),
                 "turn": places.get(f"body.{name}.orientation"),
             }
             for name, found in drawn.items()
+        ],
+        "visuals": [
+            {
+                "body": number[visual.body],
+                "corners": _numbers(outline(triangles)),
+                "colour": _css(visual) or colours.get(family(visual.body), GROUND_COLOUR),
+            }
+            for visual, triangles in seen
         ],
         "rods": [[bound(a, p), bound(b, q)] for a, p, b, q in rods(mechanism)],
         "driven": [  # where each input acts: at the middle of these points
@@ -103,6 +115,11 @@ def scene(simulation: Simulation, places: Mapping[str, int]) -> dict[str, Any]:
         "longest": LONGEST * view.size,
         "colours": {"rod": ROD, "arrow": ARROW, "driven": MOTOR},
     }
+
+
+def _css(visual: Visual) -> str:
+    """The colour of a visual as a page has it, empty if it says none."""
+    return "#" + "".join(f"{round(255 * x):02x}" for x in visual.colour[:3]) if visual.colour else ""
 
 
 def _numbers(x: Any) -> Any:

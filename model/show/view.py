@@ -173,7 +173,8 @@ class Viewer:
     def _torque_slider(self, name: str, value: float) -> Any:
         driven = self.simulation.variables().inputs.find(name)
         most = most_drive(driven, self.scene.weight, self.scene.size, value)
-        slider = self.server.gui.add_slider(f"{name} ({driven.unit})", -most, most, most / 200, value)
+        held = min(max(value, -most), most)  # what is asked for may be more than the motor has
+        slider = self.server.gui.add_slider(f"{name} ({driven.unit})", -most, most, most / 200, held)
         slider.on_update(self._hand(lambda _: self._drive()))
         return slider
 
