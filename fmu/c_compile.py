@@ -12,7 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..model.compile.kernel import cache_folder, digest, find_compiler, kept, used
+from ..model.compile.kernel import (
+    cache_folder,
+    compiler_version,
+    digest,
+    find_compiler,
+    kept,
+    used,
+    without_idle,
+)
 from ..model.errors import CutjointError
 
 TIMEOUT = 900  # seconds for one file
@@ -38,11 +46,10 @@ PAGE = "a web page"
 TARGETS = {**PLATFORMS, PAGE: Platform("", "wasm32-wasi", ".wasm")}
 # No -march: an FMU travels. step_fast.c holds the step for newer x86-64 processors beside the plain one.
 FLAGS = ("-std=c11", "-fvisibility=hidden", "-fno-math-errno", "-Wall", "-Wno-unused-function")
-# Traced code is long and straight: as in model/compile, more than -O1 gains nothing but for one part of
-# it. Fused multiply-adds, which ISO C leaves out, only in the step for processors that have them.
+# Traced code is long and straight: as in model/compile, more than -O1 gains nothing. Fused multiply-adds,
+# which ISO C leaves out, only in the step for processors that have them.
 GENERATED = ("kernels.c", "derivatives.c", "adjoint.c", "step.c", "step_fast.c")
-STRAIGHT = ("-fexpensive-optimizations",)
-FUSED = ("-ffp-contract=fast",)
+FUSED = ("-ffp-contract=fast", "-fexpensive-optimizations")
 
 
 def here() -> str:
@@ -95,9 +102,10 @@ def compile_for(name: str, sources: Mapping[str, str], units: Sequence[str], opt
         for file, text in sources.items():
             Path(folder, file).write_text(text, encoding="utf-8", newline="\n")
         place = [*command, *(() if name == PAGE else ("-fPIC",))]
-        tasks = [(place, folder, sources, unit, optimize) for unit in units]
+        longest_first = sorted(units, key=lambda unit: -len(_text(sources, unit)))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            objects = list(pool.map(lambda task: _object(*task), tasks))
+            list(pool.map(lambda unit: _object(place, folder, sources, unit, optimize), longest_first))
+        objects = [_made(unit) for unit in units]
         target = f"fmu{TARGETS[name].ending}"
         _run([*command, "-o", target, *objects, *_link_flags(name)], folder)
         return Path(folder, target).read_bytes()
@@ -113,26 +121,32 @@ def _link_flags(name: str) -> list[str]:
     return ["-shared", "-s", "-lm", "-Wl,--build-id=none", "-Wl,-z,defs"]
 
 
-def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: str, optimize: int) -> str:
+def _text(sources: Mapping[str, str], unit: str) -> str:
+    """All that is compiled of a file."""
+    return sources[unit] + (sources["step.c"] if unit == "step_fast.c" else "")
+
+
+def _made(unit: str) -> str:
+    return f"{Path(unit).stem}.o"
+
+
+def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: str, optimize: int) -> None:
     """Compile one file; traced ones are long to compile and kept in the cache."""
     straight = unit in GENERATED
     flags = [*FLAGS, f"-O{min(optimize, 1) if straight else optimize}", "-g0"]
-    flags += [*(STRAIGHT if straight and optimize else ()), *(FUSED if unit == "step_fast.c" else ())]
-    made = f"{Path(unit).stem}.o"
-    build = [*command, *flags, "-c", unit, "-o", made]
+    said = compiler_version(*command)
+    flags += [*(without_idle(said) if straight else ()), *(FUSED if unit == "step_fast.c" else ())]
+    made = Path(folder, _made(unit))
+    build = [*command, *flags, "-c", unit, "-o", made.name]
     if not straight:
-        _run(build, folder)
-        return made
-    text = sources[unit] + (sources["step.c"] if unit == "step_fast.c" else "")
-    version = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    entry = cache_folder() / f"{digest(text, version.stdout, *command, *flags)}.o"
+        return _run(build, folder)
+    entry = cache_folder() / f"{digest(_text(sources, unit), said, *command, *flags)}.o"
     if used(entry):
-        shutil.copyfile(entry, Path(folder, made))
+        shutil.copyfile(entry, made)
     else:
         _run(build, folder)
         with kept(entry) as temporary:
-            shutil.copyfile(Path(folder, made), temporary)
-    return made
+            shutil.copyfile(made, temporary)
 
 
 def _run(command: list[str], folder: str) -> None:

@@ -9,6 +9,7 @@
 #pragma GCC target("avx2,fma")
 #endif
 #define cj_step cj_step_fast
+#define cj_dynamics cj_dynamics_fast
 #include "step.c"
 #if defined(__clang__)
 #pragma clang attribute pop
