@@ -13,7 +13,7 @@ import casadi as ca
 from ..equations.loops import of_poses
 from ..equations.terms import Equations, closure, dynamics, retraction
 from .charts import unitless_jacobian
-from .closing import Free, along_displacement, closing_multipliers, free_joints, gap, shortest_free
+from .closing import Follow, along_displacement, closing_multipliers, follow_by_joint, free_joints, gap, slip
 from .lift import displacement_rates
 
 
@@ -48,20 +48,11 @@ class _Kernels:
     """The traced pieces of which the derivatives are composed."""
 
     def __init__(self, eq: Equations, outputs: ca.Function):
-        nv, free = eq.tree.nv, free_joints(eq)
-        d = ca.SX.sym("d", nv)
-        _, G, rate = closure(eq)(eq.q, eq.p)
-        G = ca.sparsify(G)
-        poses = of_poses(eq.model, G)
         self.place = retraction(eq)
         self.rates = displacement_rates(eq)
         self.gap = gap(eq)
-        self.slip = ca.Function("slip", [eq.q, eq.v, eq.p], [ca.densify(G @ eq.v + rate)])
-        # along displacements (d) or along speeds (d = 0): the same rows unless some hold speeds alone
-        self.follow, self.back = _solves(eq, along_displacement(eq, poses, d), d, free)
-        self.follow_v, self.back_v = self.follow, self.back
-        if poses is not G:
-            self.follow_v, self.back_v = _solves(eq, G, d, free)
+        self.slip = slip(eq)
+        self.follow = follow_by_joint(eq)
         arguments = [eq.q, eq.v, eq.u, eq.p]
         results = [dynamics(eq)(*arguments)[0], outputs(*arguments)]
         self.all = ca.Function("all", arguments, results, {"cse": True})
@@ -69,15 +60,18 @@ class _Kernels:
         self.q = self.place(self.point[0], self.point[1])
 
 
-def _solves(eq: Equations, J: Any, d: Any, free: Free) -> tuple[ca.Function, ca.Function]:
-    """(q, d, free, p, c) → x = F Jᵀ(J F Jᵀ)⁻¹ c, and the same transposed."""
-    c, b = ca.SX.sym("c", J.shape[0]), ca.SX.sym("b", eq.tree.nv)
-    x = shortest_free(eq, J, free.F, c)
-    back = closing_multipliers(eq, J, free.F, ca.densify(J @ (free.F @ b)))
-    return (
-        ca.Function("follow", [eq.q, d, free.symbol, eq.p, c], [ca.densify(x)]),
-        ca.Function("back", [eq.q, d, free.symbol, eq.p, b], [back]),
-    )
+def _back(eq: Equations) -> Follow:
+    """(q, d, free, p, b) → λ of (J F Jᵀ)λ = J F b: `follow` transposed, in the same two kinds."""
+    free, d, b = free_joints(eq), ca.SX.sym("d", eq.tree.nv), ca.SX.sym("b", eq.tree.nv)
+    G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
+    poses = of_poses(eq.model, G)
+
+    def along(J: Any) -> ca.Function:
+        back = closing_multipliers(eq, J, free.F, ca.densify(J @ (free.F @ b)))
+        return ca.Function("back", [eq.q, d, free.symbol, eq.p, b], [back])
+
+    place = along(along_displacement(eq, poses, d))
+    return Follow(place, place if poses is G else along(G))
 
 
 def tangent(eq: Equations, outputs: ca.Function) -> ca.Function:
@@ -90,9 +84,9 @@ def tangent(eq: Equations, outputs: ca.Function) -> ca.Function:
     seeds = [ca.MX.sym(f"{name}_dot", x.numel()) for name, x in (("d", d), ("v", v), ("u", u), ("p", p))]
     d1, v1, u1, p1 = seeds
     none = ca.MX(r.numel(), 1)
-    d1 = d1 + k.follow(k.q, d, free, p, -_forward(k.gap, (r, d, p), (none, d1, p1))[0])
+    d1 = d1 + k.follow.place(k.q, d, free, 0, p, -_forward(k.gap, (r, d, p), (none, d1, p1))[0])
     q1 = _forward(k.place, (r, d), (none, d1))[0]
-    v1 = v1 + k.follow_v(k.q, 0 * d, free_v, p, -_forward(k.slip, (k.q, v, p), (q1, v1, p1))[0])
+    v1 = v1 + k.follow.speed(k.q, 0 * d, free_v, 0, p, -_forward(k.slip, (k.q, v, p), (q1, v1, p1))[0])
     dv1, y1 = _forward(k.all, (k.q, v, u, p), (q1, v1, u1, p1))
     rate1 = _forward(k.rates, (d, v), (d1, v1))[0]
     return ca.Function("tangent", [*k.point, *seeds], [ca.densify(x) for x in (rate1, dv1, y1, q1)])
@@ -101,6 +95,7 @@ def tangent(eq: Equations, outputs: ca.Function) -> ca.Function:
 def adjoint(eq: Equations, outputs: ca.Function) -> ca.Function:
     """(r, d, v, free, free_v, u, p; rows on ḋ, v̇, y, q) → rows on (d, v, u, p): `tangent` transposed."""
     k = _Kernels(eq, outputs)
+    back = _back(eq)
     r, d, v, free, free_v, u, p = k.point
     sizes = (("rate", v.numel()), ("dv", v.numel()), ("y", outputs.numel_out(0)), ("q", r.numel()))
     seeds = [ca.MX.sym(f"{name}_bar", size) for name, size in sizes]
@@ -108,10 +103,10 @@ def adjoint(eq: Equations, outputs: ca.Function) -> ca.Function:
     at_q, at_v, u_, p_ = _reverse(k.all, (k.q, v, u, p), (dv_, y_))
     at_d, more = _reverse(k.rates, (d, v), (rate_,))
     q_, v_ = q_ + at_q, at_v + more
-    at_q, at_v, at_p = _reverse(k.slip, (k.q, v, p), (-k.back_v(k.q, 0 * d, free_v, p, v_),))
+    at_q, at_v, at_p = _reverse(k.slip, (k.q, v, p), (-back.speed(k.q, 0 * d, free_v, p, v_),))
     q_, v_, p_ = q_ + at_q, v_ + at_v, p_ + at_p
     d_ = at_d + _reverse(k.place, (r, d), (q_,))[1]
-    _, at_d, at_p = _reverse(k.gap, (r, d, p), (-k.back(k.q, d, free, p, d_),))
+    _, at_d, at_p = _reverse(k.gap, (r, d, p), (-back.place(k.q, d, free, p, d_),))
     results = [(1 - free) * (d_ + at_d), (1 - free_v) * v_, u_, p_ + at_p]
     return ca.Function("adjoint", [*k.point, *seeds], [ca.densify(x) for x in results])
 
