@@ -46,9 +46,11 @@ PAGE = "a web page"
 TARGETS = {**PLATFORMS, PAGE: Platform("", "wasm32-wasi", ".wasm")}
 # No -march: an FMU travels. step_fast.c holds the step for newer x86-64 processors beside the plain one.
 FLAGS = ("-std=c11", "-fvisibility=hidden", "-fno-math-errno", "-Wall", "-Wno-unused-function")
-# Traced code is long and straight: as in model/compile, more than -O1 gains nothing. Fused multiply-adds,
+# Traced code is long and straight: as in model/compile, more than -O1 gains nothing; nor does it where calls
+# are handed on, but for the loops of the singular values. Fused multiply-adds,
 # which ISO C leaves out, only in the step for processors that have them.
 GENERATED = ("kernels.c", "derivatives.c", "adjoint.c", "step.c", "step_fast.c")
+LOOPS = ("numeric.c",)
 FUSED = ("-ffp-contract=fast", "-fexpensive-optimizations")
 
 
@@ -133,7 +135,7 @@ def _made(unit: str) -> str:
 def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: str, optimize: int) -> None:
     """Compile one file; traced ones are long to compile and kept in the cache."""
     straight = unit in GENERATED
-    flags = [*FLAGS, f"-O{min(optimize, 1) if straight else optimize}", "-g0"]
+    flags = [*FLAGS, f"-O{optimize if unit in LOOPS else min(optimize, 1)}", "-g0"]
     said = compiler_version(*command)
     flags += [*(without_idle(said) if straight else ()), *(FUSED if unit == "step_fast.c" else ())]
     made = Path(folder, _made(unit))

@@ -11,37 +11,43 @@ from typing import Any
 import casadi as ca
 
 from ..equations.loops import of_poses
-from ..equations.terms import Equations, closure, dynamics, retraction
-from .charts import unitless_jacobian
+from ..equations.terms import Equations, at_rest, closure, dynamics, retraction
 from .closing import Follow, along_displacement, closing_multipliers, follow_by_joint, free_joints, gap, slip
 from .lift import displacement_rates
 
 
-def singular_form(eq: Equations) -> ca.Function:
-    """(q, p, a, b) → aᵀG b: at singular vectors a, b its derivative is that of the singular value."""
-    G = ca.sparsify(unitless_jacobian(eq)(eq.q, eq.p))
-    a, b = ca.SX.sym("a", G.shape[0]), ca.SX.sym("b", G.shape[1])
-    return ca.Function("singular_form", [eq.q, eq.p, a, b], [ca.densify(a.T @ G @ b)])
+def _stretched(eq: Equations) -> tuple[list[Any], Any, Any]:
+    """(q, p, a, b), and the row and the speeds v for which row · G v is aᵀ G b with the G of `charts.py`.
+
+    At singular vectors a, b the derivative of aᵀ G b is that of the singular value.
+    """
+    q, p, b = eq.symbols("q", "p", "b")
+    a = ca.MX.sym("a", eq.tree.row_count)
+    return [q, p, a, b], a / eq.scales.rows, b * eq.scales.speeds
+
+
+def _still(eq: Equations) -> list[Any]:
+    """Speeds whose slip is taken away from that of others, so that G v is left: zero, if surfaces run."""
+    return [] if ca.sparsify(at_rest(eq).b).nnz() == 0 else [ca.MX.zeros(eq.tree.nv, 1)]
 
 
 def singular_tangent(eq: Equations) -> ca.Function:
     """(q, p, a, b; δq, δp) → δσ = aᵀ δG b for a singular value σ with its vectors a, b."""
-    form = singular_form(eq)
-    q1, p1 = ca.SX.sym("q1", eq.tree.nq), ca.SX.sym("p1", eq.p.numel())
-    q, p, a, b = form.sx_in()
-    value = form(q, p, a, b)
-    rate = ca.jtimes(value, q, q1) + ca.jtimes(value, p, p1)
-    return ca.Function("singular_tangent", [q, p, a, b, q1, p1], [ca.densify(rate)])
+    at, row, v = _stretched(eq)
+    q, p, *_ = at
+    q1, p1 = eq.symbols("q1", "p1")
+    rates = [ca.dot(row, _forward(slip(eq), (q, x, p), (q1, 0 * v, p1))[0]) for x in (v, *_still(eq))]
+    return ca.Function("singular_tangent", [*at, q1, p1], [rates[0] - sum(rates[1:])])
 
 
 def singular_adjoint(eq: Equations) -> ca.Function:
     """(q, p, a, b; row on σ) → rows on (q, p)."""
-    form = singular_form(eq)
-    row = ca.SX.sym("row")
-    q, p, a, b = form.sx_in()
-    value = form(q, p, a, b)
-    results = [ca.densify(row * ca.gradient(value, x)) for x in (q, p)]
-    return ca.Function("singular_adjoint", [q, p, a, b, row], results)
+    at, row, v = _stretched(eq)
+    q, p, *_ = at
+    given = ca.MX.sym("row")
+    rows = [_reverse(slip(eq), (q, x, p), (given * row,))[::2] for x in (v, *_still(eq))]
+    results = [first - sum(more) for first, *more in zip(*rows, strict=True)]
+    return ca.Function("singular_adjoint", [*at, given], [ca.densify(x) for x in results])
 
 
 class _Kernels:
