@@ -36,7 +36,14 @@ FLAGS: tuple[str, ...] = ("-O1", "-fexpensive-optimizations", "-march=native", "
 FLAGS += ("-fno-semantic-interposition", "-fno-plt", "-fPIC", "-shared")
 # Passes of gcc that look for what such code does not have, as measured: without them it is compiled in
 # two thirds of the time and runs as fast.
-IDLE = ("tree-dse", "dse", "tree-dominator-opts", "tree-ccp", "tree-bit-ccp", "tree-forwprop")
+IDLE: tuple[str, ...] = (
+    "tree-dse",
+    "dse",
+    "tree-dominator-opts",
+    "tree-ccp",
+    "tree-bit-ccp",
+    "tree-forwprop",
+)
 IDLE += ("tree-copy-prop", "tree-pta", "tree-sink", "forward-propagate", "cprop-registers")
 TIMEOUT = 600  # seconds for one compilation
 MOST_KEPT = 2000  # files in the cache: the kernels of some hundred mechanisms
