@@ -12,15 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..model.compile.kernel import (
-    cache_folder,
-    compiler_version,
-    digest,
-    find_compiler,
-    kept,
-    used,
-    without_idle,
-)
+from ..model.compile.kernel import cache_folder, digest, find_compiler, kept, used
 from ..model.errors import CutjointError
 
 TIMEOUT = 900  # seconds for one file
@@ -45,13 +37,12 @@ PLATFORMS = {
 PAGE = "a web page"
 TARGETS = {**PLATFORMS, PAGE: Platform("", "wasm32-wasi", ".wasm")}
 # No -march: an FMU travels. step_fast.c holds the step for newer x86-64 processors beside the plain one.
-FLAGS = ("-std=c11", "-fvisibility=hidden", "-fno-math-errno", "-Wall", "-Wno-unused-function")
-# Traced code is long and straight: as in model/compile, more than -O1 gains nothing; nor does it where calls
-# are handed on, but for the loops of the singular values. Fused multiply-adds,
-# which ISO C leaves out, only in the step for processors that have them.
+FLAGS = ("-std=c99", "-fvisibility=hidden", "-fno-math-errno")
+# Traced code is long and straight: as in model/compile, more than -O1 gains nothing but for one part of
+# it. Fused multiply-adds, which ISO C leaves out, only in the step for processors that have them.
 GENERATED = ("kernels.c", "derivatives.c", "adjoint.c", "step.c", "step_fast.c")
-LOOPS = ("numeric.c",)
-FUSED = ("-ffp-contract=fast", "-fexpensive-optimizations")
+STRAIGHT = ("-fexpensive-optimizations",)
+FUSED = ("-ffp-contract=fast",)
 
 
 def here() -> str:
@@ -86,15 +77,22 @@ def compilers(name: str) -> list[str]:
     native = find_compiler() if name == here() else None
     if native:
         return [native]
-    if importlib.util.find_spec("ziglang"):
-        # zig adds a sanitizer of its own to code that is not optimized
-        return [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=all", "-target", TARGETS[name].zig]
+    if zig := _zig(name):
+        return zig
     if name == here():
         raise CutjointError(
             "no C compiler found; install gcc or clang, or 'pip install cutjoint[cross]', "
             "or export with --runtime python, which needs none"
         )
     raise CutjointError(f"compiling for {name} needs a cross compiler: 'pip install cutjoint[cross]'")
+
+
+def _zig(name: str) -> list[str]:
+    """The cross compiler's command for a platform, nothing where it is not installed."""
+    if not importlib.util.find_spec("ziglang"):
+        return []
+    # zig adds a sanitizer of its own to code that is not optimized
+    return [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=all", "-target", TARGETS[name].zig]
 
 
 def compile_for(name: str, sources: Mapping[str, str], units: Sequence[str], optimize: int = 2) -> bytes:
@@ -104,12 +102,12 @@ def compile_for(name: str, sources: Mapping[str, str], units: Sequence[str], opt
         for file, text in sources.items():
             Path(folder, file).write_text(text, encoding="utf-8", newline="\n")
         place = [*command, *(() if name == PAGE else ("-fPIC",))]
-        longest_first = sorted(units, key=lambda unit: -len(_text(sources, unit)))
+        tasks = [(place, folder, sources, unit, optimize) for unit in units]
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            list(pool.map(lambda unit: _object(place, folder, sources, unit, optimize), longest_first))
-        objects = [_made(unit) for unit in units]
+            objects = list(pool.map(lambda task: _object(*task), tasks))
         target = f"fmu{TARGETS[name].ending}"
-        _run([*command, "-o", target, *objects, *_link_flags(name)], folder)
+        linker = (_zig(name) if "linux" in name else []) or command  # zig knows old systems' libraries
+        _run([*linker, "-o", target, *objects, *_link_flags(name)], folder)
         return Path(folder, target).read_bytes()
 
 
@@ -123,32 +121,31 @@ def _link_flags(name: str) -> list[str]:
     return ["-shared", "-s", "-lm", "-Wl,--build-id=none", "-Wl,-z,defs"]
 
 
-def _text(sources: Mapping[str, str], unit: str) -> str:
-    """All that is compiled of a file."""
-    return sources[unit] + (sources["step.c"] if unit == "step_fast.c" else "")
-
-
-def _made(unit: str) -> str:
-    return f"{Path(unit).stem}.o"
-
-
-def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: str, optimize: int) -> None:
-    """Compile one file; traced ones are long to compile and kept in the cache."""
+def unit_flags(unit: str, optimize: int) -> list[str]:
+    """How one file is compiled."""
     straight = unit in GENERATED
-    flags = [*FLAGS, f"-O{optimize if unit in LOOPS else min(optimize, 1)}", "-g0"]
-    said = compiler_version(*command)
-    flags += [*(without_idle(said) if straight else ()), *(FUSED if unit == "step_fast.c" else ())]
-    made = Path(folder, _made(unit))
-    build = [*command, *flags, "-c", unit, "-o", made.name]
-    if not straight:
-        return _run(build, folder)
-    entry = cache_folder() / f"{digest(_text(sources, unit), said, *command, *flags)}.o"
+    flags = [*FLAGS, f"-O{min(optimize, 1) if straight else optimize}", "-g0"]
+    return [*flags, *(STRAIGHT if straight and optimize else ()), *(FUSED if unit == "step_fast.c" else ())]
+
+
+def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: str, optimize: int) -> str:
+    """Compile one file; traced ones are long to compile and kept in the cache."""
+    flags = unit_flags(unit, optimize)
+    made = f"{Path(unit).stem}.o"
+    build = [*command, *flags, "-c", unit, "-o", made]
+    if unit not in GENERATED:
+        _run(build, folder)
+        return made
+    text = sources[unit] + (sources["step.c"] if unit == "step_fast.c" else "")
+    version = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    entry = cache_folder() / f"{digest(text, version.stdout, *command, *flags)}.o"
     if used(entry):
-        shutil.copyfile(entry, made)
+        shutil.copyfile(entry, Path(folder, made))
     else:
         _run(build, folder)
         with kept(entry) as temporary:
-            shutil.copyfile(made, temporary)
+            shutil.copyfile(Path(folder, made), temporary)
+    return made
 
 
 def _run(command: list[str], folder: str) -> None:

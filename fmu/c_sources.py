@@ -20,6 +20,13 @@ TOKEN = "{00000000-0000-0000-0000-000000000000}"  # stands where the hash of the
 WRITTEN = ("core.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")  # and one of fmi2.c, fmi3.c
 OF_PAGES = ("core.c", "linear.c", "numeric.c", "page.c")  # of a web page, which only steps and draws
 DRAWN = ("cj_outputs", "cj_jacobian", "cj_allowed", "cj_opened")
+LOG_CATEGORIES = {
+    "logStatusError": "what went wrong and what to do about it",
+    "logStatusWarning": "steps that are too coarse, or had two ways to go on",
+    "logStatusDiscard": "steps that could not be done and left the state as it was",
+    "logNonlinearSystems": "how the loops were closed at the start",
+    "logDynamicStateSelection": "when other independent coordinates are chosen",
+}
 # What CasADi adds for its own loader; the core knows sizes and memory itself.
 _ASIDE = "alloc_mem|init_mem|free_mem|checkout|release|incref|decref|n_in|n_out|default_in|name_in|name_out"
 _ASIDE = (
@@ -29,8 +36,13 @@ _TYPE = r"(?:const )?(?:int|void|char|casadi_int|casadi_real)\*?"
 _EXTRAS = re.compile(
     rf"^{_TYPE} (?:{_ASIDE})\([^\n]*\{{(?:[^\n]*\}}\n|\n.*?^\}}\n)", re.MULTILINE | re.DOTALL
 )
-# The pieces of long functions are kept apart where the compiler knows how.
-_PLAIN = "#if !defined(__GNUC__)\n#define __attribute__(x)\n#endif\n"
+# The pieces of long functions are kept apart where the compiler knows how; functions have arguments and
+# helpers that not all of them use.
+_UNUSED = "".join(
+    f'#pragma GCC diagnostic ignored "-Wunused-{what}"\n'
+    for what in ("parameter", "function", "const-variable")
+)
+_PLAIN = f'#include "names.h"\n#if defined(__GNUC__)\n{_UNUSED}#else\n#define __attribute__(x)\n#endif\n'
 _HELPERS = re.compile(rf"^(?={_TYPE} casadi_\w+\()", re.MULTILINE)
 
 
@@ -57,6 +69,8 @@ def _texts(
     """Files as they are written, and the headers that fit them to the mechanism."""
     traced = [f for group in groups.values() for f in group]
     texts = {name: (files(__package__) / "c" / name).read_text("utf-8") for name in written}
+    declared = re.findall(r"^[\w* ]+\b(cj_\w+)\(", texts["core.h"], re.MULTILINE)
+    texts["names.h"] = _names(fmi, [*declared, *_called(traced)])
     return texts | {"sizes.h": _sizes(plan, traced, fmi), "tables.h": _tables(plan, traced)}
 
 
@@ -65,6 +79,26 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
     for function in group:
         generator.add(function)
     return _PLAIN + split_functions(_HELPERS.sub("static ", _EXTRAS.sub("", generator.dump())))
+
+
+def _called(traced: list[ca.Function]) -> list[str]:
+    return [*(f.name() for f in traced), "cj_step_fast"]
+
+
+def _names(fmi: int, names: Iterable[str]) -> str:
+    """Every name that a linker sees follows the standard's prefix: FMUs can be linked into one program."""
+    given = f"FMI{fmi}_FUNCTION_PREFIX"
+    lines = [
+        "/* Names that a linker sees; a prefix keeps those of several FMUs in one program apart. */",
+        "#ifndef CUTJOINT_NAMES_H\n#define CUTJOINT_NAMES_H",
+        f"#if defined({given}) && !defined(FMI{fmi}_OVERRIDE_FUNCTION_PREFIX)",
+        f"#define CJ_PREFIX {given}\n#else\n#define CJ_PREFIX\n#endif",
+        "#define CJ_PASTED(prefix, name) prefix##name",
+        "#define CJ_PASTE(prefix, name) CJ_PASTED(prefix, name)",
+        *(f"#define {name} CJ_PASTE(CJ_PREFIX, {name})" for name in names),
+        "#endif",
+    ]
+    return "\n".join([*lines, ""])
 
 
 def units_to_compile(fmi: int) -> list[str]:
@@ -99,6 +133,7 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "LEFT_OPEN": LEFT_OPEN,
         "SLOT_END": plan.slots,
         "HAS_ADJOINT": int(fmi == 3),
+        "NCATEGORIES": len(LOG_CATEGORIES),
         **{
             f"SIZE_{x.upper()}": max(getattr(f, f"sz_{x}")() for f in traced)
             for x in ("arg", "res", "iw", "w")
@@ -120,7 +155,6 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         if move.plain:
             q_of_v[link.v.start] = link.q.start
     distance = plan.simulation.variables().outputs.find("singularity.distance").where.start
-    called = [f.name() for f in traced] + ["cj_step_fast"]
     doubles = {
         "initial_q": state.q,
         "initial_v": state.v,
@@ -145,6 +179,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         for name, k in zip(v.elements(), entry.at.indices, strict=True)
     ]
     texts = {
+        "log_categories": list(LOG_CATEGORIES),
         "names_p": [name for name, *_ in fields],
         "alone_p": [field.rule(k) for _, field, k in fields],
         "together_p": [field.together for _, field, _ in fields],
@@ -162,7 +197,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         ),
         "#if defined(__GNUC__)\n#define CJ_TABLE static const __attribute__((unused))",
         "#else\n#define CJ_TABLE static const\n#endif",
-        *(f"int {name}(const double**, double**, long long int*, double*, int);" for name in called),
+        *(f"int {name}(const double**, double**, long long int*, double*, int);" for name in _called(traced)),
         *(_array("double", name, (repr(float(x)) for x in values)) for name, values in doubles.items()),
         *(_array("int", name, (str(int(x)) for x in values)) for name, values in integers.items()),
         _array("char* const", "loop_names", names),

@@ -1,11 +1,14 @@
-"""The FMU's documentation page, with a picture of the mechanism, and its icon."""
+"""The FMU's documentation: a page with a picture of the mechanism, its icon, licenses, how it is linked."""
 
 import tempfile
 from html import escape
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from ..model.show.picture import save_picture
+from .c_compile import unit_flags
 from .plan import FmuVariable, Plan
+from .xml_common import identifier
 
 STYLE = (
     "body{font:15px sans-serif;max-width:60em;margin:2em auto}td{padding:.1em .8em .1em 0}img{max-width:100%}"
@@ -20,14 +23,57 @@ KINDS = {
 }
 
 
-def documentation(plan: Plan, fmi: int, picture: bool) -> tuple[dict[str, bytes], str]:
-    """Pictures by their path in the FMU, and the text of the page."""
+LICENSE = """The code of this FMU was written by Cutjoint and may be used under Cutjoint's license, below.
+Functions named casadi_* belong to the code that CasADi, https://casadi.org, writes for its users. What the
+mechanism itself is, its dimensions and its name, belongs to who described it.
+
+{}"""
+STATIC_LINKING = """Several FMUs in one program, without shared libraries
+=====================================================
+
+Everything is in sources/: C99 that needs the C library and its mathematics, and nothing else. The files to
+compile are those that {where} lists. Compile each of them with the prefix that keeps the names
+of different FMUs apart,
+
+    cc -std=c99 -O2 -I sources -DFMI{fmi}_FUNCTION_PREFIX={name}_ -c sources/FILE.c
+
+and link the objects with -lm. All names that a linker sees then begin with {name}_, the functions of the
+standard among them: {name}_fmi{fmi}DoStep. Without a prefix, or if FMI{fmi}_OVERRIDE_FUNCTION_PREFIX is
+defined, they have their plain names, as a shared library needs them. A C++ compiler takes the files as well.
+
+step_fast.c holds the step once more for x86-64 processors with AVX2 and FMA; the processor is asked when an
+instance is made, and other machines compile an empty file. The shared library in binaries/ was compiled with
+{flags}
+this one file with
+{fused}
+The same flags give the same results to the last bit; with CJ_PLAIN_STEP defined, which leaves the second step
+out, so does every processor whose C library rounds sines and cosines alike.
+"""
+
+
+def documentation(plan: Plan, fmi: int, picture: bool) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Pictures and texts by their path in the FMU."""
     pictures = {}
     if picture:
         image = drawn_mechanism(plan)
         icon = "model.png" if fmi == 2 else "terminalsAndIcons/icon.png"
         pictures = {"documentation/mechanism.png": image, icon: image}
-    return pictures, html(plan, picture)
+    where = "sources/buildDescription.xml" if fmi == 3 else "modelDescription.xml"
+    chosen = {"flags": "core.c", "fused": "step_fast.c"}
+    flags = {key: "    " + " ".join(unit_flags(unit, 2)) for key, unit in chosen.items()}
+    linking = STATIC_LINKING.format(fmi=fmi, name=identifier(plan.mechanism.name), where=where, **flags)
+    texts = {"index.html": html(plan, picture), "licenses/license.txt": LICENSE.format(_own_license())}
+    texts["staticLinking.txt"] = linking
+    return pictures, {f"documentation/{name}": text for name, text in texts.items()}
+
+
+def _own_license() -> str:
+    try:
+        text = distribution("cutjoint").read_text("licenses/LICENSE")
+    except PackageNotFoundError:  # run from a clone that is not installed
+        beside = Path(__file__).parents[1] / "LICENSE"
+        text = beside.read_text("utf-8") if beside.is_file() else None
+    return text or "MIT License, https://opensource.org/license/mit"
 
 
 def drawn_mechanism(plan: Plan) -> bytes:

@@ -86,7 +86,8 @@ def contents(
     texts["modelDescription.xml"] = (xml_fmi2 if fmi == 2 else xml_fmi3).description(plan)
     if fmi == 3:
         texts["sources/buildDescription.xml"] = xml_fmi3.build_description(plan)
-    result, texts["documentation/index.html"] = documentation.documentation(plan, fmi, picture)
+    result, documents = documentation.documentation(plan, fmi, picture)
+    texts |= documents
     token = content_token(texts)
     texts = {name: text.replace(TOKEN, token) for name, text in texts.items()}
     result |= {name: text.encode() for name, text in texts.items()}

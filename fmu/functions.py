@@ -3,7 +3,6 @@
 import casadi as ca
 
 from ..model.describe import parameters
-from ..model.equations.terms import rates
 from ..model.manifold import charts, judge, tangent
 from ..model.run.assembly import described_speeds, speeds_at
 from ..model.simulation import STEPPERS
@@ -11,18 +10,19 @@ from .plan import Plan
 
 
 def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
-    """File -> the traced functions that are written to it, all under names of ours.
-
-    What one of them calls stands once in a file, so those that call the same are in one file.
-    """
+    """File -> the traced functions that are written to it, all under names of ours."""
     engine, eq = plan.simulation.engine, plan.simulation.equations
     y = engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)
-    shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [y[plan.traced_rows]], {"cse": True})
+    shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [y[plan.traced_rows]])
     values = {
         "outputs": shown,
-        "jacobian": _calling(engine.traced("unitless_jacobian")),
+        "dynamics": engine.traced("dynamics"),
+        "jacobian": engine.traced("unitless_jacobian"),
         "allowed": parameters.allowed(plan.mechanism),
         "mass_pivots": engine.traced("mass_pivots"),
+        "assembly": engine.traced("assembly"),
+        "start_speeds": _start_speeds(plan),
+        "lifted": engine.traced("lift"),
         "partition": charts.partition(eq, plan.ranks),
         "margin": charts.margin(eq, plan.ranks),
         "passed": charts.passed(eq, plan.ranks.speeds),
@@ -31,12 +31,9 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     forward = {
         "tangent": engine.traced("tangent", lambda eq: tangent.tangent(eq, shown)),
         "sigma_tangent": tangent.singular_tangent(eq),
-        "assembly": engine.traced("assembly"),
-        "start_speeds": _start_speeds(plan),
-        "lifted": engine.traced("lift"),
     }
     stepper = plan.simulation.stepper
-    steps = {"step": engine.traced(stepper, STEPPERS[stepper]), "dynamics": _calling(rates(eq), "dv")}
+    steps = {"step": engine.traced(stepper, STEPPERS[stepper])}
     files = {"step.c": steps, "kernels.c": values, "derivatives.c": forward}
     if adjoint:
         backward = {
@@ -48,21 +45,11 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
 
 
 def _start_speeds(plan: Plan) -> ca.Function:
-    """(q, s, held, p) → (v, fits), with the description's speeds of cut joints.
-
-    They are known here: what depends on the others, mostly all, is folded away.
-    """
+    """(q, s, held, p) → (v, fits), with the description's speeds of cut joints."""
     engine = plan.simulation.engine
-    whole = engine.traced("start_speeds")
-    q, s, held, *_, p = whole.sx_in()
+    q, s, held, p = engine.equations.symbols("q", "s", "held", "p")
     cut = speeds_at(engine, described_speeds(engine))[1]
-    return ca.Function("start_speeds", [q, s, held, p], whole(q, s, held, *cut, p), {"cse": True})
-
-
-def _calling(f: ca.Function, *results: str) -> ca.Function:
-    """A function that calls f and gives some of its results, or all: f itself stands once for all who do."""
-    found = dict(zip(f.name_out(), f.call(symbols := f.mx_in(), False, True), strict=True))
-    return ca.Function(f.name(), symbols, [ca.densify(found[name]) for name in results or found])
+    return ca.Function("start_speeds", [q, s, held, p], engine.traced("start_speeds")(q, s, held, *cut, p))
 
 
 def _named(name: str, f: ca.Function) -> ca.Function:
@@ -70,4 +57,4 @@ def _named(name: str, f: ca.Function) -> ca.Function:
         symbols = f.sx_in()
         return ca.Function(name, symbols, [ca.densify(x) for x in f.call(symbols)])
     symbols = f.mx_in()
-    return ca.Function(name, symbols, f.call(symbols, True, False))  # inlined: f itself calls the others
+    return ca.Function(name, symbols, f.call(symbols, True, False))

@@ -33,7 +33,7 @@ class FmuVariable(Variable):
     shape: tuple[int, ...] = ()
     start: tuple[float, ...] = ()
     fixed: bool = True
-    depends: tuple[str, ...] = ()  # derivatives: on "position", "speed" and inputs by name
+    depends: tuple[str, ...] = ()  # derivatives: on "position", "speed", inputs and parameters by name
     rows: tuple[int, ...] = ()  # outputs: of the engine's outputs
 
     @property
@@ -92,24 +92,52 @@ class Plan:
     def traced_rows(self) -> list[int]:
         return [row for v in self.of("output") if v.differentiable for row in v.rows]
 
+    def _parameters_in(self, row: np.ndarray) -> list[str]:
+        """Names of the parameters that a row of a pattern is not zero at."""
+        entries = zip(self.of("parameter"), self.simulation.equations.parameters, strict=True)
+        return [v.name for v, entry in entries if row[entry.slice].any()]
+
+    @cached_property
+    def in_loops(self) -> list[str]:
+        """Parameters that the loops depend on: with them everything that positions and speeds follow from."""
+        function = self.simulation.engine.traced("closure")
+        patterns = [np.array(ca.DM(function.jac_sparsity(k, 1), 1)) for k in range(2)]
+        return self._parameters_in(np.atleast_1d(np.concatenate(patterns).any(axis=0)))
+
     @cached_property
     def dependence(self) -> list[tuple[str, ...]]:
-        """For every row of the engine's outputs: "position", "speed" (then both) and inputs by name."""
+        """For every row of the engine's outputs: "position", "speed" (then both), inputs and parameters."""
         function = self.simulation.engine.traced("outputs")
-        patterns = [np.array(ca.DM(function.jac_sparsity(0, k), 1)) for k in range(3)]
+        patterns = [np.array(ca.DM(function.jac_sparsity(0, k), 1)) for k in range(4)]
         inputs = self.of("input", "hidden")
         result = []
-        for on_q, on_v, on_u in zip(*patterns, strict=True):
+        for on_q, on_v, on_u, on_p in zip(*patterns, strict=True):
             words = ["position"] if on_q.any() or on_v.any() else []
             words += ["speed"] if on_v.any() else []
             words += [v.name for v, x in zip(inputs, on_u, strict=True) if x and v.kind == "input"]
-            result.append(tuple(words))
+            result.append((*words, *self._parameters_in(on_p)))
         return result + [("position",) if self.ranks.speeds else ()] * 2
 
     def depends(self, variable: FmuVariable) -> tuple[str, ...]:
-        """What an output, derivative or margin depends on."""
-        words = [word for row in variable.rows for word in self.dependence[row]]
-        return tuple(dict.fromkeys([*variable.depends, *words]))
+        """What an output, derivative or margin depends on: "position", "speed", and others by name."""
+        words = [*variable.depends, *(word for row in variable.rows for word in self.dependence[row])]
+        if "position" in words:
+            words += self.in_loops
+        return tuple(dict.fromkeys(words))
+
+    def depends_at_start(self, variable: FmuVariable) -> tuple[str, ...]:
+        """What it depends on while it is initialized: start values in place of states."""
+        words = list(self.depends(variable))
+        starts = {
+            kind: [v.name for v in self.of("start") if v.name.endswith(f".{kind}")]
+            for kind in ("position", "speed")
+        }
+        found = [word for word in words if word not in starts]
+        if "position" in words:
+            found += starts["position"]
+        if "speed" in words:  # made consistent in the mass metric
+            found += [*starts["speed"], *(v.name for v in self.of("parameter"))]
+        return tuple(dict.fromkeys(found))
 
 
 def plan(
@@ -247,22 +275,30 @@ def _outputs(plan: Plan, names: Sequence[str]) -> None:
 
 def _states(plan: Plan) -> None:
     n, speeds = plan.coordinates, plan.freedoms
-    state, everything = ("position", "speed"), ("position", "speed", *(v.name for v in plan.of("input")))
+    state = ("position", "speed")
+    everything = (*state, *(v.name for v in plan.of("input", "parameter")))
+    turns = {v.unit for v in plan.simulation.variables().speeds if v.size} == {"rad/s"}
+
+    def units(unit: str, count: int) -> tuple[str, ...]:
+        """States change places when the chart does: they have a unit if all speeds have the same."""
+        return (unit,) * count if turns else ()
+
     plan.begin("state")
     if n:
         about = (
             "independent coordinate: a joint's own, or its displacement from the chart's reference for a ball"
         )
-        _new(plan, "state.position", "state", (n,), about)
+        _new(plan, "state.position", "state", (n,), about, units=units("rad", n), depends=state[:1])
     if speeds:
-        _new(plan, "state.speed", "state", (speeds,), "speed of the independent coordinate of that number")
+        about = "speed of the independent coordinate of that number"
+        _new(plan, "state.speed", "state", (speeds,), about, units=units("rad/s", speeds), depends=state)
     plan.begin("derivative")
     if n:
-        about = "rate of the independent coordinate"
-        _new(plan, "der(state.position)", "derivative", (n,), about, depends=state)
+        about, of = "rate of the independent coordinate", units("rad/s", n)
+        _new(plan, "der(state.position)", "derivative", (n,), about, units=of, depends=state)
     if speeds:
-        about = "acceleration of the independent coordinate"
-        _new(plan, "der(state.speed)", "derivative", (speeds,), about, depends=everything)
+        about, of = "acceleration of the independent coordinate", units("rad/s2", speeds)
+        _new(plan, "der(state.speed)", "derivative", (speeds,), about, units=of, depends=everything)
     plan.begin("margin")
     if n and (plan.ranks.speeds or any(not move.plain for move, _ in plan.simulation.tree.moves)):
         about = "how far the choice of states is from being changed; an event at zero"

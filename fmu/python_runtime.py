@@ -36,10 +36,11 @@ def write_python_fmu(plan: Plan, path: Path, picture: bool = True) -> None:
         raise CutjointError("--runtime python needs pythonfmu: 'pip install cutjoint[fmu]'") from None
     home = Path(pythonfmu.__file__).parent
     shown = [v for v in plan.variables if v.kind not in ("state", "derivative", "coordinate")]
-    contents, html = documentation.documentation(plan, 2, picture)
+    contents, documents = documentation.documentation(plan, 2, picture)
+    del documents["documentation/staticLinking.txt"]  # there is nothing to link
     texts = {
         "modelDescription.xml": xml_fmi2.description(plan, shown),
-        "documentation/index.html": html,
+        **documents,
         "resources/mechanism.yaml": to_yaml(plan.mechanism),
         "resources/options.json": json.dumps(plan.choices),
         "resources/requirements.txt": tool("cutjoint[fmu]", "==") + "\n",

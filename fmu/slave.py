@@ -23,6 +23,7 @@ from ..model.run.assembly import consistent_speeds, described_speeds
 from ..model.run.integrate import step_plan
 from ..model.simulation import Simulation
 from ..model.state import State
+from ..model.thresholds import SAME_TIME
 from .plan import Plan, plan
 
 
@@ -49,7 +50,7 @@ class MechanismSlave(Fmi2Slave):
             self.shaping[v.where] = v.kind == "start" or (v.kind == "parameter" and v.fixed)
         self.defaults = self.values.copy()
         self.running = False
-        self.begin = 0.0
+        self.begin, self.end = 0.0, math.inf
         self._known = False
         first = self.plan.first
         self._u = slice(first["input"], first["parameter"])
@@ -60,7 +61,7 @@ class MechanismSlave(Fmi2Slave):
         self._linear = [v.name for v in self.plan.of("output") if v.slot - first["output"] in shown]
 
     def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:
-        self.begin = start_time
+        self.begin, self.end = start_time, math.inf if stop_time is None else stop_time
 
     def _refuse(self, message: str) -> None:
         """Say what was wrong; an exception would be fatal, and pythonfmu's library crashes after it."""
@@ -103,6 +104,9 @@ class MechanismSlave(Fmi2Slave):
     def do_step(self, current_time: float, step_size: float) -> bool:
         if not (step_size >= 0 and math.isfinite(step_size)):
             self._refuse(f"a step must be finite and not negative, not {step_size} s")
+            return False
+        if current_time + step_size > self.end + SAME_TIME * (1 + abs(self.end)):
+            self._refuse(f"the step ends after the stop time {self.end} s that was set before")
             return False
         if not self.running:
             self._refuse("a step was asked for, but initialization did not end well")

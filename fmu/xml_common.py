@@ -3,24 +3,19 @@
 import re
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from math import inf, isfinite
+from math import degrees, inf, isfinite
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from ..model.describe.units import parse_unit
-from .c_sources import TOKEN
+from .c_sources import LOG_CATEGORIES, TOKEN
 from .plan import FmuVariable, Plan
 
 # Units of energy and power are not read from descriptions, so `describe/units.py` does not know them.
 _BASE = {"J": "kg.m2/s2", "W": "kg.m2/s3", "N": "kg.m/s2"}
-LOG_CATEGORIES = {
-    "logStatusError": "what went wrong and what to do about it",
-    "logStatusWarning": "steps that are too coarse, or had two ways to go on",
-    "logStatusDiscard": "steps that could not be done and left the state as it was",
-    "logNonlinearSystems": "how the loops were closed at the start",
-    "logDynamicStateSelection": "when other independent coordinates are chosen",
-}
 LONGEST = 1.0  # seconds of the default experiment
+TOLERANCE = 1e-8  # what solvers of model exchange should aim at
+_SHOWN = {"rad": "deg", "rad/s": "deg/s", "rad/s2": "deg/s2"}  # what people like to read instead
 
 
 def tool(name: str = "Cutjoint", between: str = " ") -> str:
@@ -60,9 +55,8 @@ def head(
     categories = element(root, "LogCategories")
     for name, about in LOG_CATEGORIES.items():
         element(categories, "Category", name=name, description=about)
-    element(
-        root, "DefaultExperiment", startTime="0", stopTime=xml_number(LONGEST), stepSize=xml_number(plan.step)
-    )
+    times = {"startTime": 0.0, "stopTime": LONGEST, "tolerance": TOLERANCE, "stepSize": plan.step}
+    element(root, "DefaultExperiment", **{name: xml_number(x) for name, x in times.items()})
     return root
 
 
@@ -77,21 +71,27 @@ def _unit_definitions(root: ET.Element, plan: Plan) -> None:
         assert known is not None, name
         exponents = {"kg": known.mass, "m": known.length, "s": known.time, "rad": known.angle}
         element(unit, "BaseUnit", **{k: str(v) for k, v in exponents.items() if v})
+        if name in _SHOWN:
+            element(unit, "DisplayUnit", name=_SHOWN[name], factor=xml_number(degrees(1.0)))
 
 
-def real(variable: FmuVariable, which: slice, state: str | None) -> dict[str, str | None]:
-    """What is said of some elements of a variable, and of which state it is the derivative."""
+def real(variable: FmuVariable, which: slice, state: str | None, renewed: bool) -> dict[str, str | None]:
+    """What is said of some elements of a variable: of which state it is the derivative, and whether it is one
+    that events renew."""
     units, says = (
         set(variable.units[which]),
         variable.nominal not in (0.0, 1.0) and isfinite(variable.nominal),
     )
+    unit = units.pop() if len(units) == 1 and units != {"1"} else None
     return {
-        "unit": units.pop() if len(units) == 1 and units != {"1"} else None,
+        "unit": unit,
+        "displayUnit": _SHOWN.get(unit) if unit else None,
         "min": xml_number(variable.low) if variable.low != -inf else None,
         "max": xml_number(variable.high) if variable.high != inf else None,
         "nominal": xml_number(variable.nominal) if says else None,
         "start": " ".join(xml_number(x) for x in variable.start[which]) or None,
         "derivative": state,
+        "reinit": "true" if renewed and variable.kind == "state" else None,
     }
 
 
@@ -120,6 +120,11 @@ def known_names(plan: Plan, variable: FmuVariable) -> list[str]:
     """Names of the variables that an output, derivative or margin depends on."""
     names = {"position": "state.position", "speed": "state.speed"}
     return [names.get(word, word) for word in plan.depends(variable) if word != "speed" or plan.freedoms]
+
+
+def renewed(plan: Plan) -> bool:
+    """Whether events choose other states."""
+    return bool(plan.of("margin"))
 
 
 def xml_text(root: ET.Element) -> str:

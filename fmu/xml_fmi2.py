@@ -1,10 +1,11 @@
 """`modelDescription.xml` of FMI 2.0: every element a scalar, its slot the value reference."""
 
+from collections.abc import Callable, Iterable
 from xml.etree import ElementTree as ET
 
 from .c_sources import units_to_compile
 from .plan import FmuVariable, Plan
-from .xml_common import described, element, head, known_names, real, xml_text
+from .xml_common import described, element, head, known_names, real, renewed, xml_text
 
 
 def description(plan: Plan, shown: list[FmuVariable] | None = None) -> str:
@@ -28,12 +29,12 @@ def description(plan: Plan, shown: list[FmuVariable] | None = None) -> str:
         files = element(interface, "SourceFiles")
         for name in units_to_compile(2):
             element(files, "File", name=name)
-    index = _variables(element(root, "ModelVariables"), variables)
+    index = _variables(element(root, "ModelVariables"), variables, renewed(plan))
     _structure(element(root, "ModelStructure"), plan, variables, index)
     return xml_text(root)
 
 
-def _variables(group: ET.Element, variables: list[FmuVariable]) -> dict[str, list[int]]:
+def _variables(group: ET.Element, variables: list[FmuVariable], renew: bool) -> dict[str, list[int]]:
     """Write all scalars; returns variable name -> indices of its elements, from 1."""
     index: dict[str, list[int]] = {}
     count = 0
@@ -49,24 +50,31 @@ def _variables(group: ET.Element, variables: list[FmuVariable]) -> dict[str, lis
                 element(scalar, "Integer")
                 continue
             state = str(index[variable.name[4:-1]][k]) if variable.kind == "derivative" else None
-            element(scalar, "Real", **real(variable, slice(k, k + 1), state))
+            element(scalar, "Real", **real(variable, slice(k, k + 1), state, renew))
     return index
 
 
 def _structure(group: ET.Element, plan: Plan, shown: list[FmuVariable], index: dict[str, list[int]]) -> None:
-    def unknowns(tag: str, variables: list[FmuVariable]) -> None:
+    def unknowns(
+        tag: str, kinds: tuple[str, ...], known: Callable[[Plan, FmuVariable], Iterable[str]]
+    ) -> None:
+        variables = [v for v in shown if v.kind in kinds]
         if not variables:
             return
         inner = element(group, tag)
+        rows: dict[int, str] = {}
         for variable in variables:
-            known = sorted(k for name in known_names(plan, variable) for k in index.get(name, ()))
-            for k in index[variable.name]:
-                element(inner, "Unknown", index=str(k), dependencies=" ".join(map(str, known)))
+            on = sorted(k for name in known(plan, variable) for k in index.get(name, ()))
+            rows |= dict.fromkeys(index[variable.name], " ".join(map(str, on)))
+        for k in sorted(rows):
+            element(inner, "Unknown", index=str(k), dependencies=rows[k])
 
-    unknowns("Outputs", [v for v in shown if v.kind == "output"])
-    unknowns("Derivatives", [v for v in shown if v.kind == "derivative"])
-    initial = [v for v in shown if v.kind in ("output", "state", "derivative")]
-    if initial:
-        inner = element(group, "InitialUnknowns")
-        for k in sorted(k for variable in initial for k in index[variable.name]):
-            element(inner, "Unknown", index=str(k))
+    unknowns("Outputs", ("output",), _during)
+    unknowns("Derivatives", ("derivative",), _during)
+    unknowns("InitialUnknowns", ("output", "state", "derivative"), Plan.depends_at_start)
+
+
+def _during(plan: Plan, variable: FmuVariable) -> list[str]:
+    """What FMI 2.0 counts as known after the start: inputs and states."""
+    parameters = {v.name for v in plan.of("parameter")}
+    return [name for name in known_names(plan, variable) if name not in parameters]

@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 from .c_sources import units_to_compile
 from .plan import Plan
-from .xml_common import described, element, head, identifier, known_names, real, xml_number, xml_text
+from .xml_common import described, element, head, identifier, known_names, real, renewed, xml_number, xml_text
 
 
 def description(plan: Plan) -> str:
@@ -18,7 +18,10 @@ def description(plan: Plan) -> str:
     absent = ("hasEventMode", "mightReturnEarlyFromDoStep", "canReturnEarlyAfterIntermediateUpdate")
     more = dict.fromkeys((*absent, "providesIntermediateUpdate", "providesEvaluateDiscreteStates"), "false")
     step = {"fixedInternalStepSize": xml_number(plan.step), "canHandleVariableCommunicationStepSize": "true"}
-    interfaces = {"ModelExchange": common, "CoSimulation": common | step | more}
+    interfaces = {
+        "ModelExchange": common | {"needsCompletedIntegratorStep": "true"},
+        "CoSimulation": common | step | more,
+    }
     root = head(plan, "3.0", "instantiationToken", interfaces)
     reference = {v.name: str(k) for k, v in enumerate(plan.variables)}
     _variables(element(root, "ModelVariables"), plan, reference)
@@ -27,11 +30,12 @@ def description(plan: Plan) -> str:
 
 
 def _variables(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None:
+    renew = renewed(plan)
     for variable in plan.variables:
         if variable.kind == "hidden":
             continue
         state = reference[variable.name[4:-1]] if variable.kind == "derivative" else None
-        attributes = real(variable, slice(None), state) if variable.kind != "coordinate" else {}
+        attributes = real(variable, slice(None), state, renew) if variable.kind != "coordinate" else {}
         tag = "Float64" if attributes else "Int32"
         item = described(group, tag, variable.name, reference[variable.name], variable, **attributes)
         for size in variable.shape:
@@ -39,21 +43,22 @@ def _variables(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None
 
 
 def _structure(group: ET.Element, plan: Plan, reference: dict[str, str]) -> None:
-    for tag, kind in (("Output", "output"), ("ContinuousStateDerivative", "derivative")):
-        for variable in plan.of(kind):
-            known = " ".join(reference[name] for name in known_names(plan, variable) if name in reference)
-            element(group, tag, valueReference=reference[variable.name], dependencies=known)
-    for variable in plan.of("output", "state", "derivative"):
-        element(group, "InitialUnknown", valueReference=reference[variable.name])
-    for variable in plan.of("margin"):
-        known = " ".join(reference[name] for name in known_names(plan, variable))
-        element(group, "EventIndicator", valueReference=reference[variable.name], dependencies=known)
+    for tag, kinds, known in (
+        ("Output", ("output",), known_names),
+        ("ContinuousStateDerivative", ("derivative",), known_names),
+        ("InitialUnknown", ("output", "state", "derivative"), Plan.depends_at_start),
+        ("EventIndicator", ("margin",), known_names),
+    ):
+        for variable in plan.of(*kinds):
+            on = [reference[name] for name in known(plan, variable) if name in reference]
+            how = {"dependencies": " ".join(on), "dependenciesKind": " ".join(["dependent"] * len(on))}
+            element(group, tag, valueReference=reference[variable.name], **how)
 
 
 def build_description(plan: Plan) -> str:
     root = ET.Element("fmiBuildDescription", {"fmiVersion": "3.0"})
     build = element(root, "BuildConfiguration", modelIdentifier=identifier(plan.mechanism.name))
-    files = element(build, "SourceFileSet", language="C11")
+    files = element(build, "SourceFileSet", language="C99")
     for name in units_to_compile(3):
         element(files, "SourceFile", name=name)
     return xml_text(root)

@@ -85,7 +85,7 @@ static void load(const char* path)
 
 void* start_as(const char* name, int type)
 {
-    void* c = fmi.instantiate(name, type, fmi.guid, "", &host, 0, 0);
+    void* c = fmi.instantiate(name, type, fmi.guid, "", &host, 0, 1);
     need(c != NULL, "no instance");
     need(fmi.setup(c, 0, 0, 0, 0, 0) == 0 && fmi.enter(c) == 0, "initialization did not begin");
     double ten[64];

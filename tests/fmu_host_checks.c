@@ -124,9 +124,9 @@ static void check_misuse(void)
     double before[512], after[512], value = 1;
     const unsigned unknown = 4000000000u;
     logged = 0;
-    need(!fmi.instantiate("x", 1, "{wrong}", "", &host, 0, 0) && logged == 1, "a wrong GUID is accepted");
+    need(!fmi.instantiate("x", 1, "{wrong}", "", &host, 0, 1) && logged == 1, "a wrong GUID is accepted");
     need(!fmi.instantiate("x", 1, NULL, NULL, NULL, 0, 0), "no GUID and no callbacks are accepted");
-    void* c = fmi.instantiate("x", 1, fmi.guid, "file:///no/such/folder", &host, 0, 0);
+    void* c = fmi.instantiate("x", 1, fmi.guid, "file:///no/such/folder", &host, 0, 1);
     need(c != NULL, "missing resources stop an FMU that needs none");
     logged = 0;
     refused(fmi.step(c, 0, H, 1), "a step before initialization is taken");

@@ -45,7 +45,7 @@ def test_definitions_are_those_the_standard_declares(unpacked: tuple[int, Path])
     assert done.returncode == 0, done.stderr
     # and it is seen: another type somewhere in the arguments is an error
     text = source.read_text()
-    spoiled = text.replace("DoStep(void* c, double time, double", "DoStep(void* c, double time, float")
+    spoiled = text.replace("DoStep)(void* c, double time, double", "DoStep)(void* c, double time, float")
     assert spoiled != text
     other = source.with_name("spoiled.c")
     other.write_text(spoiled)

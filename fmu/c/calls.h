@@ -1,8 +1,8 @@
 /* The calls that FMI 2.0 and 3.0 have in common: when each may be made, and what it does then.
  *
  * Included once, by fmi2.c or fmi3.c, which say before what FMI(name) stands for and how they spell the
- * names that differ, and define `cj_caller` (whom to tell) and `tell`. The pointer that a host holds is an
- * instance, which begins with its core; none at all is an error.
+ * names that differ, and define cj_result, cj_boolean and cj_byte, `cj_caller` (whom to tell) and `tell`. The
+ * pointer that a host holds is an instance, which begins with its core; none at all is an error.
  */
 #include <math.h>
 #include <stdint.h>
@@ -15,8 +15,9 @@
 typedef struct {
     cj_instance core;
     cj_caller caller;
-    char name[];
-} instance;
+} instance; /* its name is behind it */
+
+static cj_instance* core(void* p) { return (cj_instance*)p; }
 
 /* When a call may be made: in some phases, and by some only on instances made for one interface. */
 enum {
@@ -33,8 +34,9 @@ enum {
 };
 
 /* Whether a function may be called now; says why if not. */
-static int may(cj_instance* s, const char* function, int when)
+static int may(void* p, const char* function, int when)
 {
+    cj_instance* s = core(p);
     static const char* const names[] = {"instantiated", "in initialization mode", "in event mode",
                                         "in continuous-time mode", "in step mode", "terminated"};
     if (!s) return 0;
@@ -47,21 +49,21 @@ static int may(cj_instance* s, const char* function, int when)
     return 0;
 }
 
-static cj_status go(cj_instance* s, const char* function, int when, cj_phase to)
+static cj_status go(void* s, const char* function, int when, cj_phase to)
 {
     if (!may(s, function, when)) return CJ_ERROR;
-    s->now.phase = to;
+    core(s)->now.phase = to;
     return CJ_OK;
 }
 
-static int right_count(cj_instance* s, size_t given, size_t wanted, const char* what)
+static int right_count(void* s, size_t given, size_t wanted, const char* what)
 {
     if (given == wanted) return 1;
     cj_refuse(s, "there are %u %s, not %u", (unsigned)wanted, what, (unsigned)given);
     return 0;
 }
 
-static cj_status absent(cj_instance* s, const char* what) { return cj_refuse(s, "this FMU does not offer %s", what); }
+static cj_status absent(void* s, const char* what) { return cj_refuse(s, "this FMU does not offer %s", what); }
 
 /* -- life ---------------------------------------------------------------------------------------- */
 
@@ -72,41 +74,50 @@ static void* create(cj_caller caller, const char* name, const char* token, int l
     if (!name || !*name) problem = "an instance needs a name";
     else if (!token || strcmp(token, CJ_TOKEN) != 0)
         problem = "the " TOKEN_NAME " differs from this binary's; modelDescription.xml and binary belong to different exports";
-    instance* c = problem ? NULL : calloc(1, sizeof *c + strlen(name) + 1);
+    instance* c = problem ? NULL : (instance*)calloc(1, sizeof *c + strlen(name) + 1);
     if (!c) {
-        tell(&caller, CJ_ERROR, "logStatusError", problem ? problem : "not enough memory");
+        if (logging) tell(&caller, CJ_ERROR, "logStatusError", problem ? problem : "not enough memory");
         return NULL;
     }
-    strcpy(c->name, name);
-    caller.name = c->name;
+    caller.name = strcpy((char*)(c + 1), name);
     c->caller = caller;
     c->core.log = tell;
     c->core.host = &c->caller;
-    c->core.logging = logging;
+    c->core.logging = logging ? (1u << NCATEGORIES) - 1 : 0;
     cj_begin(&c->core, exchange);
     return c;
 }
 
 CJ_EXPORT void FMI(FreeInstance)(void* s) { free(s); }
 
-CJ_EXPORT FMI(Status) FMI(SetDebugLogging)(void* s, FMI(Boolean) on, size_t n, const char* const categories[])
+CJ_EXPORT cj_result FMI(SetDebugLogging)(void* s, cj_boolean on, size_t n, const char* const categories[])
 {
     if (!s) return CJ_ERROR;
-    ((cj_instance*)s)->logging = on; /* there is little to say: all categories or none */
+    const unsigned all = (1u << NCATEGORIES) - 1;
+    unsigned chosen = n ? 0 : all;
+    for (size_t k = 0; k < n; ++k) {
+        const unsigned category = cj_category(categories[k]);
+        if (!category) return cj_refuse(s, "there is no log category '%.80s'", categories[k]);
+        chosen |= category;
+    }
+    core(s)->logging = on ? chosen : 0;
     return CJ_OK;
 }
 
-static cj_status set_start(cj_instance* s, const char* function, double start)
+static cj_status set_start(void* p, const char* function, double start, int has_stop, double stop)
 {
+    cj_instance* s = core(p);
     if (!may(s, function, CREATED)) return CJ_ERROR;
-    if (!isfinite(start)) return cj_refuse(s, "the start time must be finite");
+    if (!isfinite(start) || (has_stop && !(stop >= start && isfinite(stop))))
+        return cj_refuse(s, "the start time must be finite, and a stop time too and not before it");
     s->now.time = start;
+    s->now.stop = has_stop ? stop : NEVER;
     return CJ_OK;
 }
 
-CJ_EXPORT FMI(Status) FMI(ExitInitializationMode)(void* p)
+CJ_EXPORT cj_result FMI(ExitInitializationMode)(void* p)
 {
-    cj_instance* s = p;
+    cj_instance* s = core(p);
     double room;
     if (!may(s, __func__, INITIALIZING)) return CJ_ERROR;
     cj_status status = cj_assemble(s);
@@ -116,43 +127,43 @@ CJ_EXPORT FMI(Status) FMI(ExitInitializationMode)(void* p)
     return status;
 }
 
-CJ_EXPORT FMI(Status) FMI(Terminate)(void* s) { return go(s, __func__, RUNNING, CJ_TERMINATED); }
+CJ_EXPORT cj_result FMI(Terminate)(void* s) { return go(s, __func__, RUNNING, CJ_TERMINATED); }
 
-CJ_EXPORT FMI(Status) FMI(Reset)(void* s)
+CJ_EXPORT cj_result FMI(Reset)(void* s)
 {
     if (!s) return CJ_ERROR;
-    cj_reset(s);
+    cj_reset(core(s));
     return CJ_OK;
 }
 
 /* -- values and steps ------------------------------------------------------------------------------ */
 
-static cj_status get_values(cj_instance* s, const unsigned* slots, size_t n, double* values)
+static cj_status get_values(void* s, const unsigned* slots, size_t n, double* values)
 {
     cj_status worst = CJ_OK;
     if (!s) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k) {
-        const cj_status status = cj_get(s, slots[k], values + k);
+        const cj_status status = cj_get(core(s), slots[k], values + k);
         if (status > worst) worst = status;
     }
     return worst;
 }
 
-static cj_status set_values(cj_instance* s, const char* function, const unsigned* slots, size_t n, const double* values)
+static cj_status set_values(void* s, const char* function, const unsigned* slots, size_t n, const double* values)
 {
-    return may(s, function, ALWAYS & ~TERMINATED) ? cj_set(s, slots, n, values) : CJ_ERROR;
+    return may(s, function, ALWAYS & ~TERMINATED) ? cj_set(core(s), slots, n, values) : CJ_ERROR;
 }
 
-static cj_status step_once(cj_instance* s, const char* function, double time, double length)
+static cj_status step_once(void* s, const char* function, double time, double length)
 {
-    return may(s, function, COSIMULATION | STEPPING) ? cj_do_step(s, time, length) : CJ_ERROR;
+    return may(s, function, COSIMULATION | STEPPING) ? cj_do_step(core(s), time, length) : CJ_ERROR;
 }
 
 /* -- saved states: a host may keep several, and their bytes ------------------------------------------ */
 
-typedef struct { char token[48]; uint64_t size; } label;
-typedef struct { label label; uint64_t sum; cj_state state; } packed;
-static const label own = {CJ_TOKEN, sizeof(cj_state)};
+typedef struct { char token[48]; uint64_t size; } cj_label;
+typedef struct { cj_label label; uint64_t sum; cj_state state; } packed;
+static const cj_label own = {CJ_TOKEN, sizeof(cj_state)};
 
 /* Fowler, Noll and Vo's hash of a state's bytes: damage is seen. */
 static uint64_t checksum(const cj_state* state)
@@ -180,20 +191,20 @@ static cj_status keep(const cj_state* what, void** state)
     return CJ_OK;
 }
 
-CJ_EXPORT FMI(Status) FMI(GetFMUState)(void* s, void** state)
+CJ_EXPORT cj_result FMI(GetFMUState)(void* s, void** state)
 {
-    return s && state ? keep(&((cj_instance*)s)->now, state) : CJ_ERROR;
+    return s && state ? keep(&core(s)->now, state) : CJ_ERROR;
 }
 
-CJ_EXPORT FMI(Status) FMI(SetFMUState)(void* s, void* state)
+CJ_EXPORT cj_result FMI(SetFMUState)(void* s, void* state)
 {
     if (!s || !state) return CJ_ERROR;
-    memcpy(&((cj_instance*)s)->now, state, sizeof(cj_state));
-    cj_forget(s);
+    memcpy(&core(s)->now, state, sizeof(cj_state));
+    cj_forget(core(s));
     return CJ_OK;
 }
 
-CJ_EXPORT FMI(Status) FMI(FreeFMUState)(void* s, void** state)
+CJ_EXPORT cj_result FMI(FreeFMUState)(void* s, void** state)
 {
     if (!s) return CJ_ERROR;
     if (state) {
@@ -203,24 +214,26 @@ CJ_EXPORT FMI(Status) FMI(FreeFMUState)(void* s, void** state)
     return CJ_OK;
 }
 
-CJ_EXPORT FMI(Status) FMI(SerializedFMUStateSize)(void* s, void* state, size_t* size)
+CJ_EXPORT cj_result FMI(SerializedFMUStateSize)(void* s, void* state, size_t* size)
 {
     if (!s || !state || !size) return CJ_ERROR;
     *size = sizeof(packed);
     return CJ_OK;
 }
 
-CJ_EXPORT FMI(Status) FMI(SerializeFMUState)(void* s, void* state, FMI(Byte) bytes[], size_t size)
+CJ_EXPORT cj_result FMI(SerializeFMUState)(void* s, void* state, cj_byte bytes[], size_t size)
 {
-    packed all = {.label = own};
+    packed all;
     if (!s || !state || !bytes || size < sizeof all) return CJ_ERROR;
+    memset(&all, 0, sizeof all);
+    all.label = own;
     memcpy(&all.state, state, sizeof all.state);
     all.sum = checksum(&all.state);
     memcpy(bytes, &all, sizeof all);
     return CJ_OK;
 }
 
-CJ_EXPORT FMI(Status) FMI(DeserializeFMUState)(void* s, const FMI(Byte) bytes[], size_t size, void** state)
+CJ_EXPORT cj_result FMI(DeserializeFMUState)(void* s, const cj_byte bytes[], size_t size, void** state)
 {
     packed all;
     if (!s || !state) return CJ_ERROR;
@@ -228,71 +241,71 @@ CJ_EXPORT FMI(Status) FMI(DeserializeFMUState)(void* s, const FMI(Byte) bytes[],
     if (!bytes || size != sizeof all || memcmp(&all.label, &own, sizeof own) != 0)
         return cj_refuse(s, "these bytes are not a state of this FMU");
     if (all.sum != checksum(&all.state)) return cj_refuse(s, "these bytes of a state are damaged");
-    if (!possible(s, &all.state)) return cj_refuse(s, "these bytes are a state that this instance can't be in");
+    if (!possible(core(s), &all.state)) return cj_refuse(s, "these bytes are a state that this instance can't be in");
     return keep(&all.state, state);
 }
 
 /* -- model exchange ---------------------------------------------------------------------------------- */
 
-CJ_EXPORT FMI(Status) FMI(EnterEventMode)(void* s) { return go(s, __func__, EXCHANGE | EVENT | CONTINUOUS, CJ_EVENT); }
-CJ_EXPORT FMI(Status) FMI(EnterContinuousTimeMode)(void* s) { return go(s, __func__, EXCHANGE | EVENT, CJ_CONTINUOUS); }
+CJ_EXPORT cj_result FMI(EnterEventMode)(void* s) { return go(s, __func__, EXCHANGE | EVENT | CONTINUOUS, CJ_EVENT); }
+CJ_EXPORT cj_result FMI(EnterContinuousTimeMode)(void* s) { return go(s, __func__, EXCHANGE | EVENT, CJ_CONTINUOUS); }
 
-static cj_status handle_events(cj_instance* s, const char* function, int* changed)
+static cj_status handle_events(void* s, const char* function, int* changed)
 {
     *changed = 0;
-    return may(s, function, EXCHANGE | EVENT) ? cj_event(s, changed) : CJ_ERROR;
+    return may(s, function, EXCHANGE | EVENT) ? cj_event(core(s), changed) : CJ_ERROR;
 }
 
-CJ_EXPORT FMI(Status) FMI(CompletedIntegratorStep)(void* s, FMI(Boolean) no_set_state, FMI(Boolean)* event, FMI(Boolean)* terminate)
+CJ_EXPORT cj_result FMI(CompletedIntegratorStep)(void* s, cj_boolean no_set_state, cj_boolean* event, cj_boolean* terminate)
 {
     double room = 0;
-    const cj_status status = may(s, __func__, EXCHANGE | CONTINUOUS) ? cj_watch(s, 0, &room) : CJ_ERROR;
+    const cj_status status = may(s, __func__, EXCHANGE | CONTINUOUS) ? cj_watch(core(s), 0, &room) : CJ_ERROR;
     *event = room < 0;
     *terminate = status != CJ_OK;
     return status;
 }
 
-CJ_EXPORT FMI(Status) FMI(SetTime)(void* s, double time)
+CJ_EXPORT cj_result FMI(SetTime)(void* s, double time)
 {
     if (!may(s, __func__, EXCHANGE | EVENT | CONTINUOUS)) return CJ_ERROR;
     if (!isfinite(time)) return cj_refuse(s, "the time must be finite");
-    ((cj_instance*)s)->now.time = time;
+    core(s)->now.time = time;
     return CJ_OK;
 }
 
-static int counted(cj_instance* s, const char* function, int when, size_t n)
+static int counted(void* s, const char* function, int when, size_t n)
 {
     return may(s, function, EXCHANGE | when) && right_count(s, n, NX, "continuous states");
 }
 
-CJ_EXPORT FMI(Status) FMI(SetContinuousStates)(void* s, const double x[], size_t n)
+CJ_EXPORT cj_result FMI(SetContinuousStates)(void* s, const double x[], size_t n)
 {
     if (!counted(s, __func__, EVENT | CONTINUOUS, n)) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k)
         if (!isfinite(x[k])) return cj_refuse(s, "state %u was given %g; the states stay as they were", (unsigned)k + 1, x[k]);
-    cj_set_states(s, x);
+    cj_set_states(core(s), x);
     return CJ_OK;
 }
 
-CJ_EXPORT FMI(Status) FMI(GetContinuousStates)(void* s, double x[], size_t n)
+CJ_EXPORT cj_result FMI(GetContinuousStates)(void* s, double x[], size_t n)
 {
-    return counted(s, __func__, ALWAYS, n) ? cj_get_states(s, x) : CJ_ERROR;
+    return counted(s, __func__, ALWAYS, n) ? cj_get_states(core(s), x) : CJ_ERROR;
 }
 
-CJ_EXPORT FMI(Status) FMI(GetContinuousStateDerivatives)(void* s, double dx[], size_t n)
+CJ_EXPORT cj_result FMI(GetContinuousStateDerivatives)(void* s, double dx[], size_t n)
 {
-    return counted(s, __func__, ALWAYS, n) ? cj_rates(s, dx) : CJ_ERROR;
+    return counted(s, __func__, ALWAYS, n) ? cj_rates(core(s), dx) : CJ_ERROR;
 }
 
-CJ_EXPORT FMI(Status) FMI(GetNominalsOfContinuousStates)(void* s, double x[], size_t n)
+CJ_EXPORT cj_result FMI(GetNominalsOfContinuousStates)(void* s, double x[], size_t n)
 {
     if (!counted(s, __func__, ALWAYS, n)) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k) x[k] = 1; /* radians, metres and their rates */
     return CJ_OK;
 }
 
-CJ_EXPORT FMI(Status) FMI(GetEventIndicators)(void* s, double z[], size_t n)
+CJ_EXPORT cj_result FMI(GetEventIndicators)(void* s, double z[], size_t n)
 {
     if (!may(s, __func__, EXCHANGE | ALWAYS) || !right_count(s, n, NZ, "event indicators")) return CJ_ERROR;
-    return NZ ? cj_watch(s, 0, z) : CJ_OK;
+    return NZ ? cj_watch(core(s), 0, z) : CJ_OK;
 }

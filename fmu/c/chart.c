@@ -194,7 +194,7 @@ cj_status cj_rates(cj_instance* s, double* out)
     cj_status status = cj_in_chart(s);
     if (status != CJ_OK) return status;
     if (!s->known_rates) {
-        cj_call(s, cj_dynamics, CJ_IN(x->at.q, x->at.v, x->u, x->p), CJ_OUT(s->dv));
+        cj_call(s, cj_dynamics, CJ_IN(x->at.q, x->at.v, x->u, x->p), CJ_OUT(s->dv, NULL));
         s->known_rates = 1;
     }
     for (int k = 0; k < NF; ++k) out[k] = x->at.rate[x->independent[k]];

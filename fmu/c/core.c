@@ -6,9 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+unsigned cj_category(const char* name)
+{
+    for (unsigned k = 0; k < NCATEGORIES; ++k)
+        if (name && strcmp(name, log_categories[k]) == 0) return 1u << k;
+    return 0;
+}
+
 cj_status cj_say(cj_instance* s, cj_status status, const char* category, const char* format, ...)
 {
-    if (!s || !s->log || (status == CJ_OK && !s->logging)) return status; /* errors are told in any case */
+    if (!s || !s->log || !(s->logging & cj_category(category))) return status;
     char text[600];
     va_list list;
     va_start(list, format);
@@ -18,7 +25,7 @@ cj_status cj_say(cj_instance* s, cj_status status, const char* category, const c
     return status;
 }
 
-void cj_call(cj_instance* s, cj_function f, const double* const* in, size_t n_in, double* const* out, size_t n_out)
+void cj_evaluate(cj_instance* s, cj_function f, const double* const* in, size_t n_in, double* const* out, size_t n_out)
 {
     memcpy(s->arg, in, n_in * sizeof *in); /* behind them there is work space of the function's own */
     memcpy(s->res, out, n_out * sizeof *out);
@@ -36,12 +43,13 @@ void cj_reset(cj_instance* s)
     memcpy(x->p, default_p, NP * sizeof(double));
     memcpy(x->start_q, initial_q, NQ * sizeof(double));
     memcpy(x->start_v, default_speed, NV * sizeof(double));
+    x->stop = NEVER;
     x->phase = CJ_CREATED;
     x->assembled = x->lifted = 1;
     cj_forget(s);
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(CJ_PLAIN_STEP)
 #include <cpuid.h>
 
 /* Asked of the processor itself: __builtin_cpu_supports needs a run-time library not found everywhere. */
@@ -60,7 +68,7 @@ void cj_begin(cj_instance* s, int exchange)
 {
     s->exchange = exchange;
     s->step = cj_step;
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(CJ_PLAIN_STEP)
     if (has_avx2_and_fma()) s->step = cj_step_fast;
 #endif
     cj_reset(s);
@@ -111,6 +119,8 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
     if (!(length >= 0) || !isfinite(length)) return cj_refuse(s, "a step must be finite and not negative, not %g s", length);
     if (!(fabs(time - x->time) <= SAME_TIME * (1 + fabs(time))))
         return cj_refuse(s, "the step starts at %.9g s, but the mechanism is at %.9g s; restore a state to go back", time, x->time);
+    if (time + length > x->stop + SAME_TIME * (1 + fabs(x->stop)))
+        return cj_refuse(s, "the step ends at %.9g s, after the stop time %.9g s that was set before", time + length, x->stop);
     double steps = length / CJ_STEP;
     if (steps > 1e9) return cj_refuse(s, "a step of %g s would take more than 1e9 inner steps of %g s", length, CJ_STEP);
     const double same = SAME_TIME + ROUNDED * fabs(time) / CJ_STEP; /* the host may have subtracted large times */

@@ -7,17 +7,25 @@
 #ifndef CUTJOINT_CORE_H
 #define CUTJOINT_CORE_H
 
+#include <float.h>
 #include <stddef.h>
+#include "names.h"
 #include "sizes.h"
 
-#if defined(_WIN32)
-#define CJ_EXPORT __declspec(dllexport)
-#elif defined(__GNUC__)
-#define CJ_EXPORT __attribute__((visibility("default")))
+#if defined(__cplusplus)
+#define CJ_C extern "C"
 #else
-#define CJ_EXPORT
+#define CJ_C
+#endif
+#if defined(_WIN32)
+#define CJ_EXPORT CJ_C __declspec(dllexport)
+#elif defined(__GNUC__)
+#define CJ_EXPORT CJ_C __attribute__((visibility("default")))
+#else
+#define CJ_EXPORT CJ_C
 #endif
 
+#define NEVER DBL_MAX
 #define CJ_ROOM(n) ((n) > 0 ? (n) : 1) /* C has no arrays of length zero */
 #define IN(slot, first, count) ((count) > 0 && (slot) >= (unsigned)(first) && (slot) < (unsigned)((first) + (count)))
 
@@ -29,7 +37,7 @@ typedef struct { double q[CJ_ROOM(NQ)], v[CJ_ROOM(NV)], d[CJ_ROOM(NV)], rate[CJ_
 
 /* All that the future depends on. A saved state is a copy of it, byte by byte. */
 typedef struct {
-    double time, work;
+    double time, work, stop;
     cj_motion at, seen; /* now, and when it was watched last */
     double seen_dv[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
     double start_q[CJ_ROOM(NQ)], start_v[CJ_ROOM(NV)];
@@ -49,7 +57,7 @@ typedef void (*cj_logger)(void* host, cj_status status, const char* category, co
 typedef struct cj_instance {
     cj_state now;
     int exchange; /* model exchange, not co-simulation */
-    int logging;
+    unsigned logging; /* a bit for each category that the host wants to hear of */
     cj_logger log;
     void* host;
     cj_function step;
@@ -92,15 +100,21 @@ cj_status cj_new_chart(cj_instance*);
 int cj_coordinate(cj_instance*, unsigned k); /* which speed state k stands for, from 1; 0 if out of range */
 void cj_forget(cj_instance*);                /* results are out of date */
 
-/* Tell the host; returns the status. */
+/* Tell the host, if it wants to know; returns the status. */
+unsigned cj_category(const char* name); /* its bit, 0 if there is none */
 cj_status cj_say(cj_instance*, cj_status status, const char* category, const char* format, ...);
-#define cj_refuse(s, ...) cj_say(s, CJ_ERROR, "logStatusError", __VA_ARGS__)
+#define cj_refuse(s, ...) cj_say((cj_instance*)(s), CJ_ERROR, "logStatusError", __VA_ARGS__)
 
 /* Call a traced function with lists of its arguments and results in order. */
-void cj_call(cj_instance*, cj_function f, const double* const* in, size_t n_in, double* const* out, size_t n_out);
-#define CJ_LIST(type, ...) (type const[]){__VA_ARGS__}, sizeof((type const[]){__VA_ARGS__}) / sizeof(void*)
-#define CJ_IN(...) CJ_LIST(const double*, __VA_ARGS__)
-#define CJ_OUT(...) CJ_LIST(double*, __VA_ARGS__)
+void cj_evaluate(cj_instance*, cj_function f, const double* const* in, size_t n_in, double* const* out, size_t n_out);
+#define CJ_IN(...) __VA_ARGS__
+#define CJ_OUT(...) __VA_ARGS__
+#define cj_call(s, f, in, out) \
+    do { \
+        const double* const in_[] = {in}; \
+        double* const out_[] = {out}; \
+        cj_evaluate(s, f, in_, sizeof in_ / sizeof *in_, out_, sizeof out_ / sizeof *out_); \
+    } while (0)
 
 /* between the files of the core */
 cj_status cj_assemble(cj_instance*);

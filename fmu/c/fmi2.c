@@ -27,7 +27,7 @@ typedef struct { fmi2CallbackFunctions host; const char* name; } cj_caller;
 
 static void tell(void* caller, cj_status status, const char* category, const char* message)
 {
-    const cj_caller* c = caller;
+    const cj_caller* c = (const cj_caller*)caller;
     char plain[1200]; /* as a format of its own: many hosts can't take the arguments behind one */
     size_t n = 0;
     for (; *message && n < sizeof plain - 2; ++message) {
@@ -39,8 +39,12 @@ static void tell(void* caller, cj_status status, const char* category, const cha
 }
 
 #define TOKEN_NAME "GUID"
-#define FMI(name) FMI_(name) /* after other spellings have been put in */
-#define FMI_(name) fmi2##name
+#define FMI(name) FMI_(CJ_PREFIX, name) /* after other spellings have been put in */
+#define FMI_(prefix, name) FMI__(prefix, name)
+#define FMI__(prefix, name) prefix##fmi2##name
+typedef fmi2Status cj_result;
+typedef fmi2Boolean cj_boolean;
+typedef fmi2Byte cj_byte;
 #define GetFMUState GetFMUstate
 #define SetFMUState SetFMUstate
 #define FreeFMUState FreeFMUstate
@@ -50,35 +54,37 @@ static void tell(void* caller, cj_status status, const char* category, const cha
 #define GetContinuousStateDerivatives GetDerivatives
 #include "calls.h"
 
-CJ_EXPORT const char* fmi2GetTypesPlatform(void) { return "default"; }
-CJ_EXPORT const char* fmi2GetVersion(void) { return "2.0"; }
+CJ_EXPORT const char* FMI(GetTypesPlatform)(void) { return "default"; }
+CJ_EXPORT const char* FMI(GetVersion)(void) { return "2.0"; }
 
-CJ_EXPORT void* fmi2Instantiate(const char* name, fmi2Type type, const char* guid, const char* resources,
+CJ_EXPORT void* FMI(Instantiate)(const char* name, fmi2Type type, const char* guid, const char* resources,
                                 const fmi2CallbackFunctions* functions, int visible, int logging)
 {
     /* everything is in the code */
-    cj_caller caller = {.name = name};
+    cj_caller caller;
+    memset(&caller, 0, sizeof caller);
+    caller.name = name;
     if (functions) caller.host = *functions;
     if (type == 0 || type == 1) return create(caller, name, guid, logging, type == 0);
-    tell(&caller, CJ_ERROR, "logStatusError", "the type must be model exchange (0) or co-simulation (1)");
+    if (logging) tell(&caller, CJ_ERROR, "logStatusError", "the type must be model exchange (0) or co-simulation (1)");
     return NULL;
 }
 
-CJ_EXPORT fmi2Status fmi2SetupExperiment(void* c, int has_tolerance, double tolerance, double start, int has_stop, double stop)
+CJ_EXPORT fmi2Status FMI(SetupExperiment)(void* c, int has_tolerance, double tolerance, double start, int has_stop, double stop)
 {
-    return set_start(c, __func__, start);
+    return set_start(c, __func__, start, has_stop, stop);
 }
 
-CJ_EXPORT fmi2Status fmi2EnterInitializationMode(void* c) { return go(c, __func__, CREATED, CJ_INITIALIZING); }
+CJ_EXPORT fmi2Status FMI(EnterInitializationMode)(void* c) { return go(c, __func__, CREATED, CJ_INITIALIZING); }
 
 /* -- values ---------------------------------------------------------------------------------- */
 
-CJ_EXPORT fmi2Status fmi2GetReal(void* c, const unsigned vr[], size_t n, double value[])
+CJ_EXPORT fmi2Status FMI(GetReal)(void* c, const unsigned vr[], size_t n, double value[])
 {
     return get_values(c, vr, n, value);
 }
 
-CJ_EXPORT fmi2Status fmi2SetReal(void* c, const unsigned vr[], size_t n, const double value[])
+CJ_EXPORT fmi2Status FMI(SetReal)(void* c, const unsigned vr[], size_t n, const double value[])
 {
     return set_values(c, __func__, vr, n, value);
 }
@@ -88,65 +94,65 @@ static fmi2Status nothing(void* c, size_t n, const char* type)
     return c && n == 0 ? CJ_OK : cj_refuse(c, "this FMU has no such %s variable", type);
 }
 
-CJ_EXPORT fmi2Status fmi2GetInteger(void* c, const unsigned vr[], size_t n, int value[])
+CJ_EXPORT fmi2Status FMI(GetInteger)(void* c, const unsigned vr[], size_t n, int value[])
 {
     if (!c) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k) {
         if (!IN(vr[k], SLOT_COORDINATE, NF)) return nothing(c, 1, "integer");
-        value[k] = cj_coordinate(c, vr[k] - SLOT_COORDINATE);
+        value[k] = cj_coordinate(core(c), vr[k] - SLOT_COORDINATE);
     }
     return CJ_OK;
 }
 
 #define EMPTY(name, type, what) \
-    CJ_EXPORT fmi2Status name(void* c, const unsigned vr[], size_t n, type value[]) { return nothing(c, n, what); }
-EMPTY(fmi2SetInteger, const int, "settable integer")
-EMPTY(fmi2GetBoolean, int, "boolean")
-EMPTY(fmi2SetBoolean, const int, "boolean")
-EMPTY(fmi2GetString, const char*, "string")
-EMPTY(fmi2SetString, const char* const, "string")
+    CJ_EXPORT fmi2Status FMI(name)(void* c, const unsigned vr[], size_t n, type value[]) { return nothing(c, n, what); }
+EMPTY(SetInteger, const int, "settable integer")
+EMPTY(GetBoolean, int, "boolean")
+EMPTY(SetBoolean, const int, "boolean")
+EMPTY(GetString, const char*, "string")
+EMPTY(SetString, const char* const, "string")
 
-CJ_EXPORT fmi2Status fmi2GetDirectionalDerivative(void* c, const unsigned unknowns[], size_t nu, const unsigned knowns[],
+CJ_EXPORT fmi2Status FMI(GetDirectionalDerivative)(void* c, const unsigned unknowns[], size_t nu, const unsigned knowns[],
                                                   size_t nk, const double seed[], double result[])
 {
-    return may(c, __func__, ALWAYS & ~CREATED) ? cj_directional(c, unknowns, nu, knowns, nk, seed, result) : CJ_ERROR;
+    return may(c, __func__, ALWAYS & ~CREATED) ? cj_directional(core(c), unknowns, nu, knowns, nk, seed, result) : CJ_ERROR;
 }
 
 /* -- events and steps -------------------------------------------------------------------------- */
 
-CJ_EXPORT fmi2Status fmi2NewDiscreteStates(void* c, fmi2EventInfo* info)
+CJ_EXPORT fmi2Status FMI(NewDiscreteStates)(void* c, fmi2EventInfo* info)
 {
     memset(info, 0, sizeof *info);
     return handle_events(c, __func__, &info->valuesOfContinuousStatesChanged);
 }
 
-CJ_EXPORT fmi2Status fmi2DoStep(void* c, double time, double length, int no_set_state)
+CJ_EXPORT fmi2Status FMI(DoStep)(void* c, double time, double length, int no_set_state)
 {
     return step_once(c, __func__, time, length);
 }
 
-CJ_EXPORT fmi2Status fmi2CancelStep(void* c) { return absent(c, "cancelling: a step ends before the call does"); }
+CJ_EXPORT fmi2Status FMI(CancelStep)(void* c) { return absent(c, "cancelling: a step ends before the call does"); }
 
 #define DERIVATIVES(name, type, what) \
-    CJ_EXPORT fmi2Status name(void* c, const unsigned vr[], size_t n, const int order[], type value[]) \
+    CJ_EXPORT fmi2Status FMI(name)(void* c, const unsigned vr[], size_t n, const int order[], type value[]) \
     { return absent(c, what); }
-DERIVATIVES(fmi2SetRealInputDerivatives, const double, "input derivatives: inputs are held between communication points")
-DERIVATIVES(fmi2GetRealOutputDerivatives, double, "output derivatives: velocities and accelerations are outputs themselves")
+DERIVATIVES(SetRealInputDerivatives, const double, "input derivatives: inputs are held between communication points")
+DERIVATIVES(GetRealOutputDerivatives, double, "output derivatives: velocities and accelerations are outputs themselves")
 
 #define STATUS(name, type) \
-    CJ_EXPORT fmi2Status name(void* c, fmi2StatusKind kind, type* value) { return c ? CJ_DISCARD : CJ_ERROR; }
-STATUS(fmi2GetStatus, fmi2Status)
-STATUS(fmi2GetIntegerStatus, int)
-STATUS(fmi2GetStringStatus, const char*)
+    CJ_EXPORT fmi2Status FMI(name)(void* c, fmi2StatusKind kind, type* value) { return c ? CJ_DISCARD : CJ_ERROR; }
+STATUS(GetStatus, fmi2Status)
+STATUS(GetIntegerStatus, int)
+STATUS(GetStringStatus, const char*)
 
-CJ_EXPORT fmi2Status fmi2GetRealStatus(void* c, fmi2StatusKind kind, double* value)
+CJ_EXPORT fmi2Status FMI(GetRealStatus)(void* c, fmi2StatusKind kind, double* value)
 {
     if (!c || kind != 2) return CJ_DISCARD; /* 2: the last time that was reached */
-    *value = ((cj_instance*)c)->now.time;
+    *value = core(c)->now.time;
     return CJ_OK;
 }
 
-CJ_EXPORT fmi2Status fmi2GetBooleanStatus(void* c, fmi2StatusKind kind, int* value)
+CJ_EXPORT fmi2Status FMI(GetBooleanStatus)(void* c, fmi2StatusKind kind, int* value)
 {
     if (!c || kind != 3) return CJ_DISCARD; /* 3: whether the FMU wants to end */
     *value = 0;

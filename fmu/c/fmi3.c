@@ -24,49 +24,56 @@ typedef struct { fmi3LogMessageCallback logger; void* environment; const char* n
 
 static void tell(void* caller, cj_status status, const char* category, const char* message)
 {
-    const cj_caller* c = caller;
-    if (c->logger) c->logger(c->environment, (int)status, category, message);
+    const cj_caller* c = (const cj_caller*)caller;
+    if (c->logger) c->logger(c->environment, (fmi3Status)status, category, message);
 }
 
 #define TOKEN_NAME "instantiation token"
-#define FMI(name) fmi3##name
+#define FMI(name) FMI_(CJ_PREFIX, name)
+#define FMI_(prefix, name) FMI__(prefix, name)
+#define FMI__(prefix, name) prefix##fmi3##name
+typedef fmi3Status cj_result;
+typedef fmi3Boolean cj_boolean;
+typedef fmi3Byte cj_byte;
 #include "calls.h"
 
-CJ_EXPORT const char* fmi3GetVersion(void) { return "3.0"; }
+CJ_EXPORT const char* FMI(GetVersion)(void) { return "3.0"; }
 
-CJ_EXPORT void* fmi3InstantiateModelExchange(const char* name, const char* token, const char* resources, bool visible,
+CJ_EXPORT void* FMI(InstantiateModelExchange)(const char* name, const char* token, const char* resources, bool visible,
                                              bool logging, void* environment, fmi3LogMessageCallback logger)
 {
     /* everything is in the code */
-    return create((cj_caller){logger, environment, name}, name, token, logging, 1);
+    const cj_caller caller = {logger, environment, name};
+    return create(caller, name, token, logging, 1);
 }
 
-static void* refuse_instance(void* environment, fmi3LogMessageCallback logger, const char* problem)
+static void* refuse_instance(bool logging, void* environment, fmi3LogMessageCallback logger, const char* problem)
 {
-    if (logger) logger(environment, CJ_ERROR, "logStatusError", problem);
+    if (logging && logger) logger(environment, CJ_ERROR, "logStatusError", problem);
     return NULL;
 }
 
-CJ_EXPORT void* fmi3InstantiateCoSimulation(const char* name, const char* token, const char* resources, bool visible,
+CJ_EXPORT void* FMI(InstantiateCoSimulation)(const char* name, const char* token, const char* resources, bool visible,
                                             bool logging, bool event_mode, bool early_return, const vref intermediate[],
                                             size_t n, void* environment, fmi3LogMessageCallback logger,
                                             fmi3IntermediateUpdateCallback update)
 {
-    if (event_mode) return refuse_instance(environment, logger, "this FMU has no event mode in co-simulation");
-    return create((cj_caller){logger, environment, name}, name, token, logging, 0);
+    if (event_mode) return refuse_instance(logging, environment, logger, "this FMU has no event mode in co-simulation");
+    const cj_caller caller = {logger, environment, name};
+    return create(caller, name, token, logging, 0);
 }
 
-CJ_EXPORT void* fmi3InstantiateScheduledExecution(const char* name, const char* token, const char* resources, bool visible,
+CJ_EXPORT void* FMI(InstantiateScheduledExecution)(const char* name, const char* token, const char* resources, bool visible,
                                                   bool logging, void* environment, fmi3LogMessageCallback logger,
                                                   fmi3ClockUpdateCallback a, fmi3LockPreemptionCallback b,
                                                   fmi3UnlockPreemptionCallback c)
 {
-    return refuse_instance(environment, logger, "this FMU does not offer scheduled execution");
+    return refuse_instance(logging, environment, logger, "this FMU does not offer scheduled execution");
 }
 
-CJ_EXPORT fmi3Status fmi3EnterInitializationMode(void* c, bool has_tolerance, double tolerance, double start, bool has_stop, double stop)
+CJ_EXPORT fmi3Status FMI(EnterInitializationMode)(void* c, bool has_tolerance, double tolerance, double start, bool has_stop, double stop)
 {
-    const cj_status status = set_start(c, __func__, start);
+    const cj_status status = set_start(c, __func__, start, has_stop, stop);
     return status == CJ_OK ? go(c, __func__, CREATED, CJ_INITIALIZING) : status;
 }
 
@@ -91,9 +98,9 @@ static long write_out(cj_instance* c, int which, const vref* references, size_t 
     return count;
 }
 
-CJ_EXPORT fmi3Status fmi3GetFloat64(void* p, const vref references[], size_t n, double values[], size_t count)
+CJ_EXPORT fmi3Status FMI(GetFloat64)(void* p, const vref references[], size_t n, double values[], size_t count)
 {
-    cj_instance* c = p;
+    cj_instance* c = core(p);
     cj_status worst = CJ_OK;
     size_t at = 0;
     if (!c) return CJ_ERROR;
@@ -107,17 +114,17 @@ CJ_EXPORT fmi3Status fmi3GetFloat64(void* p, const vref references[], size_t n, 
     return right_count(c, count, at, "values") ? worst : CJ_ERROR;
 }
 
-CJ_EXPORT fmi3Status fmi3SetFloat64(void* p, const vref references[], size_t n, const double values[], size_t count)
+CJ_EXPORT fmi3Status FMI(SetFloat64)(void* p, const vref references[], size_t n, const double values[], size_t count)
 {
-    cj_instance* c = p;
+    cj_instance* c = core(p);
     const long size = c ? write_out(c, 0, references, n) : -1;
     if (size < 0 || !right_count(c, count, (size_t)size, "values")) return CJ_ERROR;
     return set_values(c, __func__, c->slots[0], (size_t)size, values);
 }
 
-CJ_EXPORT fmi3Status fmi3GetInt32(void* p, const vref references[], size_t n, int32_t values[], size_t count)
+CJ_EXPORT fmi3Status FMI(GetInt32)(void* p, const vref references[], size_t n, int32_t values[], size_t count)
 {
-    cj_instance* c = p;
+    cj_instance* c = core(p);
     size_t at = 0;
     if (!c) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k) {
@@ -132,24 +139,24 @@ CJ_EXPORT fmi3Status fmi3GetInt32(void* p, const vref references[], size_t n, in
 static cj_status differentiate(void* p, const char* function, int adjoint, const vref* unknowns, size_t nu, const vref* knowns,
                                size_t nk, const double* seed, size_t nseed, double* result, size_t nresult)
 {
-    cj_instance* c = p;
+    cj_instance* c = core(p);
     if (!may(p, function, ALWAYS & ~CREATED)) return CJ_ERROR;
     const long rows = write_out(c, 0, unknowns, nu), columns = write_out(c, 1, knowns, nk);
     if (rows < 0 || columns < 0 || !right_count(c, nseed, (size_t)(adjoint ? rows : columns), "seeds")
         || !right_count(c, nresult, (size_t)(adjoint ? columns : rows), "sensitivities")) return CJ_ERROR;
-    return (adjoint ? cj_adjoint : cj_directional)(p, c->slots[0], (size_t)rows, c->slots[1], (size_t)columns, seed, result);
+    return (adjoint ? cj_adjoint : cj_directional)(c, c->slots[0], (size_t)rows, c->slots[1], (size_t)columns, seed, result);
 }
 
 #define DERIVATIVE(name, adjoint) \
-    CJ_EXPORT fmi3Status name(void* p, const vref unknowns[], size_t nu, const vref knowns[], size_t nk, \
+    CJ_EXPORT fmi3Status FMI(name)(void* p, const vref unknowns[], size_t nu, const vref knowns[], size_t nk, \
                               const double seed[], size_t nseed, double result[], size_t nresult) \
     { return differentiate(p, __func__, adjoint, unknowns, nu, knowns, nk, seed, nseed, result, nresult); }
-DERIVATIVE(fmi3GetDirectionalDerivative, 0)
-DERIVATIVE(fmi3GetAdjointDerivative, 1)
+DERIVATIVE(GetDirectionalDerivative, 0)
+DERIVATIVE(GetAdjointDerivative, 1)
 
 /* -- events and steps ------------------------------------------------------------------------------------ */
 
-CJ_EXPORT fmi3Status fmi3UpdateDiscreteStates(void* c, bool* again, bool* terminate, bool* nominals, bool* values,
+CJ_EXPORT fmi3Status FMI(UpdateDiscreteStates)(void* c, bool* again, bool* terminate, bool* nominals, bool* values,
                                               bool* next_event, double* next_time)
 {
     int changed;
@@ -160,56 +167,56 @@ CJ_EXPORT fmi3Status fmi3UpdateDiscreteStates(void* c, bool* again, bool* termin
     return status;
 }
 
-CJ_EXPORT fmi3Status fmi3EvaluateDiscreteStates(void* c) { return c ? CJ_OK : CJ_ERROR; }
+CJ_EXPORT fmi3Status FMI(EvaluateDiscreteStates)(void* c) { return c ? CJ_OK : CJ_ERROR; }
 
-CJ_EXPORT fmi3Status fmi3GetNumberOfEventIndicators(void* c, size_t* n) { *n = NZ; return c ? CJ_OK : CJ_ERROR; }
-CJ_EXPORT fmi3Status fmi3GetNumberOfContinuousStates(void* c, size_t* n) { *n = NX; return c ? CJ_OK : CJ_ERROR; }
+CJ_EXPORT fmi3Status FMI(GetNumberOfEventIndicators)(void* c, size_t* n) { *n = NZ; return c ? CJ_OK : CJ_ERROR; }
+CJ_EXPORT fmi3Status FMI(GetNumberOfContinuousStates)(void* c, size_t* n) { *n = NX; return c ? CJ_OK : CJ_ERROR; }
 
-CJ_EXPORT fmi3Status fmi3DoStep(void* c, double time, double length, bool no_set_state, bool* event, bool* terminate,
+CJ_EXPORT fmi3Status FMI(DoStep)(void* c, double time, double length, bool no_set_state, bool* event, bool* terminate,
                                 bool* early, double* last)
 {
     const cj_status status = step_once(c, __func__, time, length);
     *event = *terminate = *early = false;
-    *last = c ? ((cj_instance*)c)->now.time : 0;
+    *last = c ? core(c)->now.time : 0;
     return status;
 }
 
 /* -- what this FMU has none of ---------------------------------------------------------------------------- */
 
 #define EMPTY(name, type) \
-    CJ_EXPORT fmi3Status name(void* p, const vref r[], size_t n, type v[], size_t m) \
+    CJ_EXPORT fmi3Status FMI(name)(void* p, const vref r[], size_t n, type v[], size_t m) \
     { return p && n == 0 ? CJ_OK : absent(p, "variables of this type"); }
-EMPTY(fmi3GetFloat32, float) EMPTY(fmi3GetInt8, int8_t) EMPTY(fmi3GetUInt8, uint8_t) EMPTY(fmi3GetInt16, int16_t)
-EMPTY(fmi3GetUInt16, uint16_t) EMPTY(fmi3GetUInt32, uint32_t) EMPTY(fmi3GetInt64, int64_t) EMPTY(fmi3GetUInt64, uint64_t)
-EMPTY(fmi3GetBoolean, bool) EMPTY(fmi3GetString, const char*)
-EMPTY(fmi3SetFloat32, const float) EMPTY(fmi3SetInt8, const int8_t) EMPTY(fmi3SetUInt8, const uint8_t)
-EMPTY(fmi3SetInt16, const int16_t) EMPTY(fmi3SetUInt16, const uint16_t) EMPTY(fmi3SetInt32, const int32_t)
-EMPTY(fmi3SetUInt32, const uint32_t) EMPTY(fmi3SetInt64, const int64_t) EMPTY(fmi3SetUInt64, const uint64_t)
-EMPTY(fmi3SetBoolean, const bool) EMPTY(fmi3SetString, const char* const)
+EMPTY(GetFloat32, float) EMPTY(GetInt8, int8_t) EMPTY(GetUInt8, uint8_t) EMPTY(GetInt16, int16_t)
+EMPTY(GetUInt16, uint16_t) EMPTY(GetUInt32, uint32_t) EMPTY(GetInt64, int64_t) EMPTY(GetUInt64, uint64_t)
+EMPTY(GetBoolean, bool) EMPTY(GetString, const char*)
+EMPTY(SetFloat32, const float) EMPTY(SetInt8, const int8_t) EMPTY(SetUInt8, const uint8_t)
+EMPTY(SetInt16, const int16_t) EMPTY(SetUInt16, const uint16_t) EMPTY(SetInt32, const int32_t)
+EMPTY(SetUInt32, const uint32_t) EMPTY(SetInt64, const int64_t) EMPTY(SetUInt64, const uint64_t)
+EMPTY(SetBoolean, const bool) EMPTY(SetString, const char* const)
 
-CJ_EXPORT fmi3Status fmi3GetBinary(void* p, const vref r[], size_t n, size_t sizes[], const uint8_t* v[], size_t m)
+CJ_EXPORT fmi3Status FMI(GetBinary)(void* p, const vref r[], size_t n, size_t sizes[], const uint8_t* v[], size_t m)
 { return p && n == 0 ? CJ_OK : absent(p, "binary variables"); }
-CJ_EXPORT fmi3Status fmi3SetBinary(void* p, const vref r[], size_t n, const size_t sizes[], const uint8_t* const v[], size_t m)
+CJ_EXPORT fmi3Status FMI(SetBinary)(void* p, const vref r[], size_t n, const size_t sizes[], const uint8_t* const v[], size_t m)
 { return p && n == 0 ? CJ_OK : absent(p, "binary variables"); }
 
-#define ABSENT(name, what, ...) CJ_EXPORT fmi3Status name(void* p, __VA_ARGS__) { return absent(p, what); }
+#define ABSENT(name, what, ...) CJ_EXPORT fmi3Status FMI(name)(void* p, __VA_ARGS__) { return absent(p, what); }
 #define CLOCKS(name, ...) ABSENT(name, "clocks", const vref r[], size_t n, __VA_ARGS__)
-CLOCKS(fmi3GetClock, bool v[])
-CLOCKS(fmi3SetClock, const bool v[])
-CLOCKS(fmi3GetIntervalDecimal, double v[], fmi3IntervalQualifier q[])
-CLOCKS(fmi3GetIntervalFraction, uint64_t v[], uint64_t of[], fmi3IntervalQualifier q[])
-CLOCKS(fmi3GetShiftDecimal, double v[])
-CLOCKS(fmi3GetShiftFraction, uint64_t v[], uint64_t of[])
-CLOCKS(fmi3SetIntervalDecimal, const double v[])
-CLOCKS(fmi3SetIntervalFraction, const uint64_t v[], const uint64_t of[])
-CLOCKS(fmi3SetShiftDecimal, const double v[])
-CLOCKS(fmi3SetShiftFraction, const uint64_t v[], const uint64_t of[])
-ABSENT(fmi3ActivateModelPartition, "scheduled execution", vref clock, double time)
-ABSENT(fmi3GetOutputDerivatives, "output derivatives: velocities and accelerations are outputs themselves",
+CLOCKS(GetClock, bool v[])
+CLOCKS(SetClock, const bool v[])
+CLOCKS(GetIntervalDecimal, double v[], fmi3IntervalQualifier q[])
+CLOCKS(GetIntervalFraction, uint64_t v[], uint64_t of[], fmi3IntervalQualifier q[])
+CLOCKS(GetShiftDecimal, double v[])
+CLOCKS(GetShiftFraction, uint64_t v[], uint64_t of[])
+CLOCKS(SetIntervalDecimal, const double v[])
+CLOCKS(SetIntervalFraction, const uint64_t v[], const uint64_t of[])
+CLOCKS(SetShiftDecimal, const double v[])
+CLOCKS(SetShiftFraction, const uint64_t v[], const uint64_t of[])
+ABSENT(ActivateModelPartition, "scheduled execution", vref clock, double time)
+ABSENT(GetOutputDerivatives, "output derivatives: velocities and accelerations are outputs themselves",
        const vref r[], size_t n, const int32_t orders[], double v[], size_t m)
-ABSENT(fmi3GetNumberOfVariableDependencies, "dependencies of elements; see modelDescription.xml", vref r, size_t* n)
-ABSENT(fmi3GetVariableDependencies, "dependencies of elements; see modelDescription.xml",
+ABSENT(GetNumberOfVariableDependencies, "dependencies of elements; see modelDescription.xml", vref r, size_t* n)
+ABSENT(GetVariableDependencies, "dependencies of elements; see modelDescription.xml",
        vref r, size_t at[], vref on[], size_t there[], fmi3DependencyKind kinds[], size_t n)
-CJ_EXPORT fmi3Status fmi3EnterConfigurationMode(void* p) { return absent(p, "structural parameters"); }
-CJ_EXPORT fmi3Status fmi3ExitConfigurationMode(void* p) { return absent(p, "structural parameters"); }
-CJ_EXPORT fmi3Status fmi3EnterStepMode(void* p) { return absent(p, "event mode in co-simulation"); }
+CJ_EXPORT fmi3Status FMI(EnterConfigurationMode)(void* p) { return absent(p, "structural parameters"); }
+CJ_EXPORT fmi3Status FMI(ExitConfigurationMode)(void* p) { return absent(p, "structural parameters"); }
+CJ_EXPORT fmi3Status FMI(EnterStepMode)(void* p) { return absent(p, "event mode in co-simulation"); }

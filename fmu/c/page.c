@@ -15,6 +15,7 @@ static void tell(void* host, cj_status status, const char* category, const char*
 PAGE(begin) void page_begin(void)
 {
     mechanism.log = tell;
+    mechanism.logging = cj_category("logStatusError") | cj_category("logStatusDiscard");
     cj_begin(&mechanism, 0);
     mechanism.now.phase = CJ_STEPPING;
 }
@@ -25,7 +26,8 @@ PAGE(drive) int page_drive(unsigned input, double value)
     return cj_set(&mechanism, &slot, 1, &value);
 }
 
-PAGE(step) int page_step(void) { return cj_do_step(&mechanism, mechanism.now.time, CJ_STEP); }
+/* Whether the step was refused; a coarse one is taken. */
+PAGE(step) int page_step(void) { return cj_do_step(&mechanism, mechanism.now.time, CJ_STEP) > CJ_WARNING; }
 PAGE(time) double page_time(void) { return mechanism.now.time; }
 
 PAGE(outputs) const double* page_outputs(void)

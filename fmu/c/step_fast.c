@@ -1,6 +1,6 @@
 /* The step a second time, for x86-64 processors with AVX2 and FMA (2013 and later): nearly twice as
  * fast. core.c asks the processor at instantiation which one it can run. */
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(CJ_PLAIN_STEP)
 #include <math.h>
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -8,8 +8,9 @@
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #endif
+#include "names.h"
+#undef cj_step
 #define cj_step cj_step_fast
-#define cj_dynamics cj_dynamics_fast
 #include "step.c"
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-FORM = "pieces 2"  # part of the key of compiled libraries: change it when other code is written
+FORM = "pieces 3"  # part of the key of compiled libraries: change it when other code is written
 NEAR = 16  # places in front of the pointer to the array: 32 are within reach of a short address
 SIZE = 600  # lines; 300 to 1000 make no difference that could be measured
 
@@ -62,23 +62,26 @@ def _rewritten(found: re.Match[str], size: int) -> str:
     for k, (piece, after) in enumerate(zip(pieces, reversed(wanted_after), strict=True)):
         text += (
             f"static __attribute__((noinline)) void {name}_{k}"
-            "(const casadi_real** arg, casadi_real** res, casadi_real* restrict s) {\n"
+            "(const casadi_real** arg, casadi_real** res, casadi_real* __restrict s) {\n"
             + _inside(piece, after, constants, places)
             + "}\n"
         )
     calls = "".join(f"  {name}_{k}(in, out, s + {NEAR});\n" for k in range(len(pieces)))
-    there = _there(ARGUMENT, body, "static const casadi_real none", "const casadi_real* in", "arg", "none")
+    zeros = "static const casadi_real none"
+    there = _there(ARGUMENT, body, zeros, "const casadi_real* in", "arg", "none", " = {0}")
     there += _there(RESULT, body, "casadi_real unused", "casadi_real* out", "res", "unused")
     text = RESULT.sub(r"res[\1][\2]", ARGUMENT.sub(r"arg[\1][\2]", text))
     return f"{text}\n{head}  casadi_real s[{len(places) + NEAR}];\n{there}{calls}  return 0;\n}}\n"
 
 
-def _there(pattern: re.Pattern[str], body: str, spare: str, pointers: str, given: str, other: str) -> str:
+def _there(
+    pattern: re.Pattern[str], body: str, spare: str, pointers: str, given: str, other: str, start: str = ""
+) -> str:
     """Pointers that are never null: what the caller leaves out reads as zeros, or is written nowhere."""
     used = [(int(k), int(n)) for k, n in pattern.findall(body)]
     count, size = 1 + max((k for k, _ in used), default=0), 1 + max((n for _, n in used), default=0)
     chosen = ", ".join(f"{given}[{k}] ? {given}[{k}] : {other}" for k in range(count))
-    return f"  {spare}[{size}];\n  {pointers}[{count}] = {{{chosen}}};\n"
+    return f"  {spare}[{size}]{start};\n  {pointers}[{count}] = {{{chosen}}};\n"
 
 
 def _piece(lines: list[re.Match[str]]) -> Piece:

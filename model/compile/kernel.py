@@ -34,17 +34,6 @@ from .c_pieces import FORM, split_functions
 # between the pieces of a kernel stay within its library and need no detour.
 FLAGS: tuple[str, ...] = ("-O1", "-fexpensive-optimizations", "-march=native", "-fno-math-errno")
 FLAGS += ("-fno-semantic-interposition", "-fno-plt", "-fPIC", "-shared")
-# Passes of gcc that look for what such code does not have, as measured: without them it is compiled in
-# two thirds of the time and runs as fast.
-IDLE: tuple[str, ...] = (
-    "tree-dse",
-    "dse",
-    "tree-dominator-opts",
-    "tree-ccp",
-    "tree-bit-ccp",
-    "tree-forwprop",
-)
-IDLE += ("tree-copy-prop", "tree-pta", "tree-sink", "forward-propagate", "cprop-registers")
 TIMEOUT = 600  # seconds for one compilation
 MOST_KEPT = 2000  # files in the cache: the kernels of some hundred mechanisms
 
@@ -166,15 +155,7 @@ def build_library(function: ca.Function, compiler: str) -> Path:
         source.write_text(split_functions(code))
         made = Path(folder) / "kernel.so"
         run = subprocess.run(
-            [
-                compiler,
-                *FLAGS,
-                *without_idle(compiler_version(compiler)),
-                "-o",
-                str(made),
-                str(source),
-                "-lm",
-            ],
+            [compiler, *FLAGS, "-o", str(made), str(source), "-lm"],
             capture_output=True,
             text=True,
             timeout=TIMEOUT,
@@ -230,20 +211,13 @@ def used(target: Path) -> bool:
 
 def made_by(compiler: str) -> str:
     """What the same source would become something else without: compiler, flags and processor."""
-    said = compiler_version(compiler)
-    return "\0".join([*FLAGS, *without_idle(said), said, platform.machine(), _processor()])
+    return "\0".join([*FLAGS, _here(compiler)])
 
 
 @cache
-def compiler_version(*command: str) -> str:
-    """What a compiler says of itself."""
-    words = [*command, "--version"]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stdout
-
-
-def without_idle(said: str) -> tuple[str, ...]:
-    """Options that leave out gcc's idle passes; other compilers do not know them."""
-    return tuple(f"-fno-{name}" for name in IDLE) if "Free Software Foundation" in said else ()
+def _here(compiler: str) -> str:
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    return "\0".join([version.stdout, platform.machine(), _processor()])
 
 
 def digest(*texts: str) -> str:
@@ -251,7 +225,6 @@ def digest(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
 
 
-@cache
 def _processor() -> str:
     """Code for the native processor must not be found by another one that shares the home folder."""
     with contextlib.suppress(OSError):

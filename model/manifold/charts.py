@@ -33,7 +33,7 @@ def pivots(shape: tuple[int, int], rank: int) -> ca.Function:
     rows, columns = shape
     sizes = (rows * columns, columns, 1, columns)
     borders = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
-    x = ca.MX.sym("x", borders[-1])
+    x = ca.SX.sym("x", borders[-1])
     flat, chosen, smallest, allowed = ca.vertsplit(x, borders)
     A = ca.reshape(flat, rows, columns)
     length = ca.if_else(ca.logic_and(allowed, ca.logic_not(chosen)), ca.sum1(A**2).T, -1)

@@ -6,6 +6,7 @@ from itertools import pairwise, takewhile
 from typing import Protocol
 
 import numpy as np
+from scipy.integrate import DOP853
 
 from ..errors import SimulationError
 from ..manifold.step import VERDICT
@@ -134,8 +135,6 @@ class DormandPrince:
         self._count = 0
 
     def begin(self, slope: Slope, time: float, x: np.ndarray, **options: float | None) -> None:
-        from scipy.integrate import DOP853  # few runs need it, and all would wait for it
-
         options |= {"rtol": self.tolerance, "atol": self.tolerance}
         self.time, self.solver = time, DOP853(slope, time, x, self.end, **options)
 
