@@ -8,13 +8,13 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from ..model.describe.units import parse_unit
+from ..model.thresholds import ADVISED_TOLERANCE
 from .c_sources import LOG_CATEGORIES, TOKEN
 from .plan import FmuVariable, Plan
 
 # Units of energy and power are not read from descriptions, so `describe/units.py` does not know them.
 _BASE = {"J": "kg.m2/s2", "W": "kg.m2/s3", "N": "kg.m/s2"}
 LONGEST = 1.0  # seconds of the default experiment
-TOLERANCE = 1e-8  # what solvers of model exchange should aim at
 _SHOWN = {"rad": "deg", "rad/s": "deg/s", "rad/s2": "deg/s2"}  # what people like to read instead
 
 
@@ -55,7 +55,7 @@ def head(
     categories = element(root, "LogCategories")
     for name, about in LOG_CATEGORIES.items():
         element(categories, "Category", name=name, description=about)
-    times = {"startTime": 0.0, "stopTime": LONGEST, "tolerance": TOLERANCE, "stepSize": plan.step}
+    times = {"startTime": 0.0, "stopTime": LONGEST, "tolerance": ADVISED_TOLERANCE, "stepSize": plan.step}
     element(root, "DefaultExperiment", **{name: xml_number(x) for name, x in times.items()})
     return root
 

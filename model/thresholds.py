@@ -98,6 +98,7 @@ PARTED = 1e-3  # of the acceleration: first and second order differ, the pose is
 RESOLVED = 3e-5  # radians or parts: displacement at which softened rows (`equations/solve.py`) are met again
 
 # -- variable steps ------------------------------------------------------------------------------
+ADVISED_TOLERANCE = 1e-8  # what FMUs tell the solvers of model exchange to aim at
 LEAST_TOLERANCE = 1e-13  # tolerance of solvers with a variable step: less is round-off
 JUDGED_TOLERANCE = 100.0  # times the tolerance: energy of a step, in parts of the kinetic, that may be wrong
 MOST_REFUSALS = 8  # of a step, each a quarter of the last: if shorter ones are no better, that is how it is
