@@ -11,7 +11,7 @@ import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, list_examples, load
 from cutjoint.model.cli.main import main
 from cutjoint.model.describe.mechanism import Load, PointMass
-from cutjoint.model.verify import TrustReport, laws, motion, verify
+from cutjoint.model.verify import TrustReport, laws, motion, scaling, verify
 from cutjoint.model.verify.motion import WatchedMotion, moved
 from cutjoint.model.verify.scaling import check_scales
 from random_mechanisms import random_loop, random_rolling
@@ -129,6 +129,31 @@ def test_a_linear_model_that_holds_nowhere() -> None:
     s = Simulation(Mechanism("sticky", (rod,), (pin,)), compile=False)
     found = laws.check_linear(s, WatchedMotion(1e-3, (s.state, replace(s.state, time=1.0))))
     assert found.passed is False
+
+
+def test_a_linear_model_beside_a_stop() -> None:
+    """Ahead of a stop by less than the first differences are long: the shorter ones do not reach it."""
+    rod = Body("rod", 1.0, (1.0, 0.0, 0.0), (0.1,) * 3 + (0.0,) * 3)
+    pin = Joint(
+        "pin", "revolute", "ground", "rod", limits=(-1.0, 0.5), limit_stiffness=1e4, start=(0.499995,)
+    )
+    s = Simulation(Mechanism("stopped", (rod,), (pin,)), compile=False)
+    assert laws.check_linear(s, WatchedMotion(1e-3, (s.state, replace(s.state, time=1.0)))).passed
+
+
+def test_a_fall_onto_stops_owes_no_order() -> None:
+    """The delta robot hits its stops: steps are done again in shorter ones, and errors do not follow h."""
+    found = verify("delta", compile=False)["convergence"]
+    assert found.passed and "shorter" in found.says
+
+
+def test_other_units_start_where_this_one_is() -> None:
+    """The start may be one that round-off chose among several."""
+    s = Simulation("slider_crank", compile=False)
+    s.run(0.1, 1e-3, record=[])
+    here = np.concatenate([s.q, s.v])
+    there = scaling.motion(s.mechanism, list(s.u), 1e-3, 0, 1e6, 1e-3, 1e2, start=s.state)
+    assert np.abs(there - here).max() < 1e-14
 
 
 def test_a_motion_that_round_off_decides() -> None:

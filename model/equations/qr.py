@@ -3,6 +3,9 @@
 A = Q (T; 0), T upper triangular, loses as many digits as A is near to singular; AᵀA = TᵀT twice as many. As
 in `solve.py` no pivots are sought: the order of the columns decides only how many operations are
 written. Q is a product of Householder's reflections, each with the sign that lets nothing cancel.
+
+A processor works at several operations at once if they do not wait for each other: sums are taken in pairs,
+and what is known last is used last.
 """
 
 from typing import Any, NamedTuple
@@ -13,54 +16,61 @@ from .solve import Entries, entries, least_degree
 
 
 class Reflection(NamedTuple):
-    """1 − s w wᵀ over the rows that a column reaches; w is one in `row`, which becomes the row of T."""
+    """1 − w yᵀ with y = w/s over the rows that a column reaches; the first of them becomes the row of T."""
 
     row: int
-    others: Entries  # of w
-    s: Any
+    w: Entries  # nothing where the column reaches one row only
+    y: Entries
 
     def __call__(self, c: Entries) -> None:
         """Reflect a sparse column in place."""
-        touched = [(x, c[i]) for i, x in self.others.items() if i in c]
-        if not self.others or not (touched or self.row in c):
-            return
-        along = self.s * sum((x * y for x, y in touched), start=c.get(self.row, ca.SX(0)))
-        c[self.row] = c.get(self.row, 0) - along
-        for i, x in self.others.items():
-            c[i] = c.get(i, 0) - x * along
+        _reflect(c, self.w, [x * c[i] for i, x in self.y.items() if i in c], 1)
 
 
 class QR(NamedTuple):
-    """A reflection for each column, in their order, and the rows of T."""
+    """A reflection for each column, in their order, and the rows of T over its diagonal."""
 
     shape: tuple[int, int]
     order: list[int]
     reflections: list[Reflection]
-    right: list[Entries]  # row k of T right of the diagonal, by columns of A
+    right: list[Entries]  # row k of T right of the diagonal, over it, by columns of A; the last one first
     inverse: list[Any]  # 1 over the diagonal of T
 
 
 def triangularize(A: Any) -> QR:
     """Q and T of an SX matrix."""
     found = QR(A.shape, least_degree(A.T @ A), [], [], [])
-    columns = {k: entries(column) for k, column in enumerate(ca.horzsplit(A))}
+    columns = {k: entries(A[:, k]) for k in reversed(found.order)}
     done: set[int] = set()
     for k in found.order:
-        x = {i: value for i, value in columns.pop(k).items() if i not in done}
-        row, *rest = x
-        diagonal, reflection = x[row], Reflection(row, {}, ca.SX(0))
-        if rest:
-            size = ca.copysign(ca.sqrt(sum(value**2 for value in x.values())), x[row])
-            w = x[row] + size
-            reflection = Reflection(row, {i: x[i] / w for i in rest}, w / size)
-            diagonal = -size
-        for column in columns.values():
-            reflection(column)
+        w = {i: x for i, x in columns.pop(k).items() if i not in done}
+        row = next(iter(w))
+        reflection, inverse = Reflection(row, {}, {}), 1 / w[row]
+        if len(w) > 1:
+            size = ca.copysign(ca.sqrt(_sum([x**2 for x in w.values()])), w[row])
+            w[row] += size
+            s = 1 / (size * w[row])  # 2/|w|²
+            for c in columns.values():
+                _reflect(c, w, [x * c[i] for i, x in w.items() if i in c], s)
+            reflection, inverse = Reflection(row, w, {i: s * x for i, x in w.items()}), -s * w[row]
         found.reflections.append(reflection)
-        found.right.append({j: column[row] for j, column in columns.items() if row in column})
-        found.inverse.append(1 / diagonal)
+        found.right.append({j: c[row] * inverse for j, c in columns.items() if row in c})
+        found.inverse.append(inverse)
         done.add(row)
     return found
+
+
+def _reflect(c: Entries, w: Entries, terms: list[Any], s: Any) -> None:
+    if terms:
+        along = s * _sum(terms)
+        for i, x in w.items():
+            c[i] = c.get(i, 0) - x * along
+
+
+def _sum(terms: list[Any]) -> Any:
+    while len(terms) > 1:
+        terms = [sum(terms[k : k + 2]) for k in range(0, len(terms), 2)]
+    return terms[0]
 
 
 def least_squares(factor: QR, c: Any) -> Any:
@@ -70,10 +80,10 @@ def least_squares(factor: QR, c: Any) -> Any:
         reflection(y)
     x = ca.SX.zeros(factor.shape[1], 1)
     for n in reversed(range(len(factor.order))):
-        value = y.get(factor.reflections[n].row, ca.SX(0))
+        value = y.get(factor.reflections[n].row, ca.SX(0)) * factor.inverse[n]
         for j, entry in factor.right[n].items():
             value = value - entry * x[j]
-        x[factor.order[n]] = value * factor.inverse[n]
+        x[factor.order[n]] = value
     return x
 
 
@@ -82,9 +92,9 @@ def least_norm(factor: QR, b: Any) -> Any:
     left, y = entries(b), dict[int, Any]()
     for n, k in enumerate(factor.order):
         if k in left:
-            y[factor.reflections[n].row] = value = left[k] * factor.inverse[n]
+            y[factor.reflections[n].row] = left[k] * factor.inverse[n]
             for j, entry in factor.right[n].items():
-                left[j] = left.get(j, 0) - entry * value
+                left[j] = left.get(j, 0) - entry * left[k]
     for reflection in reversed(factor.reflections):
         reflection(y)
     result = ca.SX.zeros(factor.shape[0], 1)

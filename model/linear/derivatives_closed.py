@@ -29,11 +29,11 @@ and with r = τ_NE − τ (4.2 prints τ_NE: wrong under load), N_q = ∂r/∂q 
 Operations of A and B, after common subexpressions are merged, where R picks the speeds of motors:
 
     mechanism              fourbar  parallel_robot  loader  stewart  delta  hexapod
-    recursions                 522            1043    3062     8313   9771    40635
-    automatic                  488            1116    3452     9272  10121    41942
+    recursions                 532            1054    3116     8406   9887    41033
+    automatic                  496            1125    3502     9365  10219    42347
     dynamics alone             229             349    1329     2629   2161    11497
 
-For an R that mixes speeds nothing is gained (stewart 12311 and 12279), because all of Ĝ is eliminated.
+For an R that mixes speeds nothing is gained (stewart 12494 and 12273), because all of Ĝ is eliminated.
 """
 
 from collections.abc import Callable

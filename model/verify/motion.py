@@ -7,6 +7,7 @@ from math import inf, log2
 import numpy as np
 
 from ..errors import SimulationError
+from ..manifold.step import VERDICT
 from ..simulation import Simulation
 from ..state import State
 from ..thresholds import (
@@ -32,6 +33,7 @@ class WatchedMotion:
 
     h: float
     states: tuple[State, ...]
+    refined: int = 0  # steps that were done again in shorter ones
 
     @property
     def time(self) -> float:
@@ -54,7 +56,7 @@ def moved(
 ) -> WatchedMotion:
     """The motion from a state in so many steps of h, each divided in `finer` ones."""
     simulation.put(start)
-    states = [start]
+    states, before = [start], simulation.ledger.copy()
     looks = {round(steps * k / SAMPLES) for k in range(1, SAMPLES + 1)}
     for n in range(1, steps + 1):
         for part in range(finer):
@@ -62,7 +64,7 @@ def moved(
         if n in looks:
             states.append(simulation.state)
             progress(n / steps)
-    return WatchedMotion(h, tuple(states))
+    return WatchedMotion(h, tuple(states), int((simulation.ledger - before)[VERDICT.index("refined")]))
 
 
 def apart(simulation: Simulation, one: Sequence[State], other: Sequence[State]) -> float:
@@ -75,13 +77,19 @@ def apart(simulation: Simulation, one: Sequence[State], other: Sequence[State]) 
 
 
 def check_convergence(simulation: Simulation, motions: Sequence[WatchedMotion]) -> Check:
-    """Motions with h, h/2, h/4: their distances tell the error of the first, and the order of the step."""
+    """Motions with h, h/2, h/4: their distances tell the error of the first, and the order of the step.
+
+    Steps that chose shorter ones, as where stops are hit, owe no order; then all three have to agree.
+    """
     first, second, third = (motion.states for motion in motions)
     rough, fine = apart(simulation, first, second), apart(simulation, second, third)
     order = log2(max(rough, TINY) / max(fine, TINY))
     says = "rad or sizes: the effect of half the step"
     if rough <= MOTION_SAME:
         return limited("convergence", rough, MOTION_TRUSTED, says)
+    if any(motion.refined for motion in motions):
+        worst, says = max(rough, fine), f"{says}, or of a quarter; some steps were done again in shorter ones"
+        return limited("convergence", worst, MOTION_TRUSTED, says)
     asked = f"; its error is of order {order:.1f}, at least {LEAST_ORDER:g} is asked for"
     return limited("convergence", rough, MOTION_TRUSTED, says + asked, order >= LEAST_ORDER)
 
