@@ -119,4 +119,4 @@ def test_both_roads_agree_where_rows_nearly_vanish() -> None:
             )
             off = error(recursive, automatic)
             print(f"seed {seed}: distance {s.singularity_distance():.1e}, off by {off:.1e}")
-            assert off < 1e-9, seed
+            assert off < 1e-7, seed
