@@ -3,5 +3,6 @@
 from .export import export
 from .linear import linear_model
 from .page import export_page
+from .ssp import write_ssp
 
-__all__ = ["export", "export_page", "linear_model"]
+__all__ = ["export", "export_page", "linear_model", "write_ssp"]

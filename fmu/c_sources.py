@@ -23,6 +23,7 @@ DRAWN = ("cj_outputs", "cj_jacobian", "cj_allowed", "cj_opened")
 LOG_CATEGORIES = {
     "logStatusError": "what went wrong and what to do about it",
     "logStatusWarning": "steps that are too coarse, or had two ways to go on",
+    "logEffort": "what a step may cost, and sub-steps where they were tried",
     "logStatusDiscard": "steps that could not be done and left the state as it was",
     "logNonlinearSystems": "how the loops were closed at the start",
     "logDynamicStateSelection": "when other independent coordinates are chosen",
@@ -82,7 +83,7 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
 
 
 def _called(traced: list[ca.Function]) -> list[str]:
-    return [*(f.name() for f in traced), "cj_step_fast"]
+    return [*(f.name() for f in traced), "cj_step_fast", "cj_step_along_fast"]
 
 
 def _names(fmi: int, names: Iterable[str]) -> str:
@@ -125,12 +126,15 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "NSIGMA": len(plan.rows) - len(plan.traced_rows),
         "NLINEAR": linear,
         "NLINEAR_ROWS": len(plan.linear_rows) if linear else 0,
-        "NVARIABLES": len(plan.variables),
+        "NVARIABLES": len(plan.shown()),
         **{f"SLOT_{kind.upper()}": first for kind, first in plan.first.items()},
         "NVERDICT": len(VERDICT),
         "UNSETTLED": VERDICT.index("unsettled"),
         "TWO_WAYS": VERDICT.index("undecided"),
         "LEFT_OPEN": LEFT_OPEN,
+        "TRIES": VERDICT.index("tries"),
+        "WORST": plan.simulation.stepping.worst,
+        "CJ_STEP": repr(plan.step),
         "SLOT_END": plan.slots,
         "HAS_ADJOINT": int(fmi == 3),
         "NCATEGORIES": len(LOG_CATEGORIES),
@@ -190,7 +194,6 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
     names += [quoted(f"the coupling '{tie.name}' of joint '{tie.joint}'") for tie in tree.couplings]
     parts = [
         "/* What is known of this mechanism at export. */",
-        f"#define CJ_STEP {plan.step!r}",
         *(
             f"#define {name} {getattr(thresholds, name)!r}"
             for name in ("RANK", "ROUGHLY", "ROUNDED", "SAME_TIME")
@@ -211,7 +214,9 @@ def _array(kind: str, name: str, texts: Iterable[str]) -> str:
 
 
 def _variables(plan: Plan) -> str:
-    rows = "".join(f"    {{{v.slot}, {v.size}, {int(v.kind == 'coordinate')}}},\n" for v in plan.variables)
+    rows = "".join(
+        f"    {{{x.slot}, {x.size}, {int(x.variable.kind == 'coordinate')}}},\n" for x in plan.shown()
+    )
     about = "/* Value reference -> first slot, number of slots, whether it is an integer. */\n"
     return f"{about}static const struct {{ unsigned slot, count, integer; }} variables[] = {{\n{rows}}};\n"
 

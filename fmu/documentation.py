@@ -17,7 +17,7 @@ KINDS = {
     "input": "Inputs",
     "parameter": "Parameters of the design",
     "start": "Start pose and speeds",
-    "output": "Outputs",
+    "output effort": "Outputs",
     "state": "States of model exchange",
     "linear": "Linear model",
 }
@@ -88,20 +88,34 @@ def html(plan: Plan, picture: bool) -> str:
     mechanism = plan.mechanism
     speeds = plan.simulation.variables().speeds.columns()
     order = ", ".join(f"{k + 1} {speed.name}" for k, speed in enumerate(speeds))
-    tables = "".join(_table(title, plan.of(kind)) for kind, title in KINDS.items())
+    tables = "".join(_table(title, plan.of(*kinds.split())) for kinds, title in KINDS.items())
     return f"""<!DOCTYPE html>
 <html><head><meta charset="utf-8"><title>{escape(mechanism.name)}</title><style>{STYLE}</style></head><body>
 <h1>{escape(mechanism.name)}</h1>
 <p>{escape(mechanism.description)}</p>
 {'<img src="mechanism.png" alt="the mechanism at its start">' if picture else ""}
 <p>{plan.freedoms} degrees of freedom, {len(plan.simulation.tree.cuts)} loops. SI units.
-Co-simulation steps inside by {plan.step:g} s and projects onto closed loops; inputs are held between
-communication points. Model exchange shows independent coordinates and their speeds as states; which ones
+Co-simulation steps inside by {plan.step:g} s and projects onto closed loops. {_effort(plan)}
+Inputs are held between communication points, or go along lines where the host gives their
+derivatives (FMI 2.0) or values before every step inside (FMI 3.0).
+Model exchange shows independent coordinates and their speeds as states; which ones
 may change at a step event, and <code>state.coordinate</code> tells: {escape(order)}. Geometry and start
 values may be set until initialization ends; the loops are then closed anew. NaN and infinity are refused.</p>
 {tables}
 </body></html>
 """
+
+
+def _effort(plan: Plan) -> str:
+    """What a step may cost, in plain steps."""
+    stepping = plan.simulation.stepping
+    if stepping.worst == 1:
+        return "Every step is a plain one and costs the same, come what may."
+    return (
+        f"Where the motion is fast or near a singular pose a step is done again in up to {stepping.substeps} "
+        f"sub-steps and costs up to {stepping.worst} times a plain one; <code>step.tries</code> counts them, "
+        "and <code>export --substeps</code> sets the bound."
+    )
 
 
 def _table(title: str, variables: list[FmuVariable]) -> str:

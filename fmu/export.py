@@ -8,10 +8,12 @@ from ..model.describe.mechanism import Mechanism
 from ..model.errors import CutjointError
 from ..model.files import check_writable
 from ..model.loading import load
-from . import c_compile, documentation, python_runtime, xml_fmi2, xml_fmi3
+from . import c_compile, documentation, python_runtime, terminals, xml_fmi2, xml_fmi3
 from .archive import content_token, write_zip
 from .c_sources import TOKEN, sources, units_to_compile
 from .plan import Plan, plan
+from .reference import reference_files
+from .shapes import shape_files
 from .xml_common import identifier
 
 RUNTIMES = ("native", "python")
@@ -25,11 +27,13 @@ def export(
     fmi: int = 2,
     step: float = 1e-3,
     stepper: str = "runge_kutta",
+    substeps: int | None = None,
     platforms: Sequence[str] = (),
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     parameters: Sequence[str] = (),
     linear: bool = False,
+    scalar: bool = False,
     optimize: int = 2,
     picture: bool = True,
 ) -> Plan:
@@ -44,10 +48,12 @@ def export(
     fmi : 2 (co-simulation and model exchange) or 3 (both, with adjoint derivatives).
     step : inner step of co-simulation, seconds.
     stepper : how it is taken: "runge_kutta", "single", or "implicit" for stiff mechanisms.
+    substeps : shorter steps that one step may try where it has to, which bounds its cost; 1: none.
     platforms : of `c_compile.PLATFORMS`; this machine's own if empty.
     inputs, outputs, parameters : names to show, all if empty. Outputs may be patterns
         such as `body.*.position`; parameters may be paths such as `body.leg1.mass`.
     linear : show the matrices of the linear model as variables `linear.A`, `B`, `C`, `D`.
+    scalar : FMI 3.0 without arrays, for importers that know none: every element is a variable, as in 2.0.
     optimize : level of the C compiler; 0 and 1 compile faster and run slower.
     picture : draw the mechanism for the documentation page and the icon.
     """
@@ -64,10 +70,12 @@ def export(
         described,
         step=step,
         stepper=stepper,
+        substeps=substeps,
         inputs=inputs,
         outputs=outputs,
         marked=parameters,
         linear=linear,
+        scalar=scalar,
     )
     if runtime == "python":
         python_runtime.write_python_fmu(planned, Path(path), picture=picture)
@@ -89,6 +97,10 @@ def contents(
     result, documents = documentation.documentation(plan, fmi, picture)
     texts |= documents
     token = content_token(texts)
+    texts |= reference_files(plan) | shape_files(plan)
+    if fmi == 3:
+        texts[f"{terminals.FOLDER}/terminalsAndIcons.xml"] = terminals.terminals(plan)
+        result |= terminals.icons()
     texts = {name: text.replace(TOKEN, token) for name, text in texts.items()}
     result |= {name: text.encode() for name, text in texts.items()}
     code = {n.removeprefix("sources/"): t for n, t in texts.items() if n.startswith("sources/")}

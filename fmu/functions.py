@@ -4,8 +4,8 @@ import casadi as ca
 
 from ..model.describe import parameters
 from ..model.manifold import charts, judge, tangent
+from ..model.manifold.step import ALONG, HELD
 from ..model.run.assembly import described_speeds, speeds_at
-from ..model.simulation import STEPPERS
 from .plan import Plan
 
 
@@ -32,8 +32,11 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         "tangent": engine.traced("tangent", lambda eq: tangent.tangent(eq, shown)),
         "sigma_tangent": tangent.singular_tangent(eq),
     }
-    stepper = plan.simulation.stepper
-    steps = {"step": engine.traced(stepper, STEPPERS[stepper])}
+    stepping = plan.simulation.stepping
+    steps = {
+        "step": engine.traced(*stepping.traced(HELD)),
+        "step_along": engine.traced(*stepping.traced(ALONG)),
+    }
     files = {"step.c": steps, "kernels.c": values, "derivatives.c": forward}
     if adjoint:
         backward = {

@@ -37,7 +37,7 @@ def linear_model(
     for name in [*values, *(wanted or ())]:
         if name not in variables:
             raise CutjointError(f"the FMU has no variable '{name}'; {nearest(name, variables)}")
-    shown = [v for v in variables.values() if v.causality == "output"]
+    shown = [v for v in variables.values() if v.causality == "output" and v.variability == "continuous"]
     chosen = shown if wanted is None else [variables[name] for name in wanted]
     folder = extract(str(path))
     try:

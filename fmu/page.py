@@ -26,7 +26,7 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; sty
 
 
 def export_page(mechanism: Mechanism | str, path: str | os.PathLike[str], **choices: Any) -> Plan:
-    """Write a page that simulates a mechanism; choices are `step`, `stepper` and `inputs` of `export`."""
+    """Write a page that simulates a mechanism; choices are `step`, `stepper`, `substeps` and `inputs`."""
     check_writable(path)
     compilers(PAGE)  # before long work: is there a compiler?
     planned = plan_page(mechanism, **choices)

@@ -9,17 +9,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from ..model.describe import parameters
 from ..model.describe.mechanism import Mechanism
-from ..model.errors import CutjointError, UnknownName
+from ..model.errors import CutjointError, SimulationError, UnknownName
 from ..model.manifold.charts import Ranks
-from ..model.simulation import STEPPERS, Simulation
+from ..model.run.steppers import STEPPERS
+from ..model.run.steppers import stepper as chosen_stepper
+from ..model.simulation import Simulation
 from ..model.variables import Table, Variable
+
+EFFORT = "step.tries"  # which only an FMU has among its outputs
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class FmuVariable(Variable):
     """One variable of the FMU, a scalar or an array; `where` are its slots.
 
     Kinds are input, hidden (an input that was not chosen), parameter, start, output, state, derivative,
-    margin, linear, coordinate, time.
+    margin, linear, effort (an output that counts; counted if it was not chosen), coordinate, time.
     """
 
     shape: tuple[int, ...] = ()
@@ -52,6 +56,23 @@ def elements(name: str, shape: Sequence[int]) -> list[str]:
     return [f"{stem}[{','.join(str(i + 1) for i in at)}]{end}" for at in np.ndindex(*shape)]
 
 
+class Shown(NamedTuple):
+    """What FMI 3.0 gives one value reference: a variable, or an element of one."""
+
+    name: str
+    variable: FmuVariable
+    which: slice  # of its elements
+    shape: tuple[int, ...]
+
+    @property
+    def slot(self) -> int:
+        return self.variable.slot + self.which.start
+
+    @property
+    def size(self) -> int:
+        return int(self.which.stop - self.which.start)
+
+
 @dataclass
 class Plan:
     """A mechanism ready to be written as an FMU."""
@@ -65,6 +86,7 @@ class Plan:
     linear_rows: list[int] = field(default_factory=list)  # rows of C and D, as indices into `rows`
     slots: int = 0
     choices: dict[str, Any] = field(default_factory=dict)  # what `plan` was asked for, to plan it again
+    scalar: bool = False  # FMI 3.0 shows every element as a variable of its own, as 2.0 does
 
     def begin(self, kind: str) -> None:
         """Slots of this kind follow."""
@@ -79,6 +101,16 @@ class Plan:
     def coordinates(self) -> int:
         """Independent coordinates: as many, or more where there are velocity constraints."""
         return self.simulation.tree.nv - self.ranks.poses
+
+    def shown(self) -> list[Shown]:
+        """In the order of the value references of FMI 3.0."""
+        result = []
+        for v in self.variables:
+            if self.scalar:
+                result += [Shown(name, v, slice(k, k + 1), ()) for k, name in enumerate(v.elements())]
+            else:
+                result.append(Shown(v.name, v, slice(0, v.size), v.shape))
+        return result
 
     def of(self, *kinds: str) -> list[FmuVariable]:
         return [v for v in self.variables if v.kind in kinds]
@@ -145,30 +177,40 @@ def plan(
     *,
     step: float = 1e-3,
     stepper: str = "runge_kutta",
+    substeps: int | None = None,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     marked: Sequence[str] = (),
     linear: bool = False,
+    scalar: bool = False,
 ) -> Plan:
     """Lay out the variables; empty choices mean all. Outputs may be patterns such as `body.*.position`."""
     if not (0 < step < inf):
         raise CutjointError(f"--step: the inner step must be positive and finite, not {step}")
     if stepper not in STEPPERS:
         raise CutjointError(f"--stepper: '{stepper}' is not known; known: {', '.join(STEPPERS)}")
+    try:
+        chosen_stepper(stepper, substeps)
+    except SimulationError as problem:
+        raise CutjointError(f"--substeps: {problem}") from None
     if marked:
         mechanism = replace(mechanism, parameters=dict(_marked(mechanism, name) for name in marked))
-    simulation = Simulation(mechanism, compile=False, stepper=stepper)
+    simulation = Simulation(mechanism, compile=False, stepper=stepper, substeps=substeps)
     result = Plan(mechanism, simulation, step, simulation.engine.ranks(simulation.q, simulation.p))
-    result.choices = {"step": step, "stepper": stepper, "linear": linear}
+    result.scalar = scalar
+    result.choices = {"step": step, "stepper": stepper, "substeps": substeps, "linear": linear}
     result.choices |= {"inputs": list(inputs), "outputs": list(outputs)}
     result.begin("time")
     _new(result, "time", "time", about="simulation time", units=("s",))
     _inputs(result, inputs)
     _parameters(result)
     _starts(result)
-    _outputs(result, outputs)
+    _outputs(result, [name for name in outputs if name != EFFORT])
     _states(result)
     _linear(result, linear)
+    result.begin("effort")
+    about = "shorter steps that were tried in the last communication step, where plain ones were too coarse"
+    _new(result, EFFORT, "effort" if not outputs or EFFORT in outputs else "counted", about=about)
     result.begin("coordinate")
     if result.coordinates:
         about = "number of the speed, in the order of the start speeds, that this state stands for"

@@ -19,12 +19,15 @@ from pythonfmu.enums import Fmi2Status
 
 from ..model.errors import CutjointError, SimulationError
 from ..model.loading import load
+from ..model.manifold.step import TRIES, VERDICT
 from ..model.run.assembly import consistent_speeds, described_speeds
 from ..model.run.integrate import step_plan
 from ..model.simulation import Simulation
 from ..model.state import State
 from ..model.thresholds import SAME_TIME
 from .plan import Plan, plan
+
+UNSETTLED, UNDECIDED = (VERDICT.index(name) for name in ("unsettled", "undecided"))
 
 
 class MechanismSlave(Fmi2Slave):
@@ -40,7 +43,9 @@ class MechanismSlave(Fmi2Slave):
         folder = Path(self.resources or Path(__file__).parent)
         options = json.loads((folder / "options.json").read_text("utf-8"))
         self.plan: Plan = plan(load(str(folder / "mechanism.yaml")), **options)
-        self.simulation = Simulation(self.plan.mechanism, stepper=self.plan.simulation.stepper)
+        made = self.plan.simulation
+        self._how: dict[str, Any] = {"stepper": made.stepper, "substeps": made.substeps}
+        self.simulation = Simulation(self.plan.mechanism, **self._how)
         count = self.plan.slots
         self.values = np.zeros(count)
         self.settable = np.zeros(count, bool)
@@ -56,6 +61,7 @@ class MechanismSlave(Fmi2Slave):
         self._u = slice(first["input"], first["parameter"])
         self._p = slice(first["parameter"], first["start_q"])
         self._y = slice(first["output"], first["state"])
+        self._tries = first["effort"]
         self._rows = np.array(self.plan.rows, int)
         shown = set(self.plan.linear_rows)
         self._linear = [v.name for v in self.plan.of("output") if v.slot - first["output"] in shown]
@@ -83,9 +89,7 @@ class MechanismSlave(Fmi2Slave):
                 (self.values[first[x] :], changed[first[x] :]) for x in ("start_q", "start_v")
             )
             held = {n: q[at] for n, at in engine.tree.q.items() if new_q[at].any()}
-            self.simulation = Simulation(
-                engine, parameters=self._parameters(), start=held, stepper=self.simulation.stepper
-            )
+            self.simulation = Simulation(engine, parameters=self._parameters(), start=held, **self._how)
             wanted = described_speeds(engine)
             wanted |= {n: v[at] for n, at in engine.tree.v.items() if new_v[at].any() or n in wanted}
             state = self.simulation.state
@@ -119,10 +123,12 @@ class MechanismSlave(Fmi2Slave):
             self.simulation.put(before)
             self._refuse(str(problem))
             return False
-        if (self.simulation.ledger - ledger)[1:].any():
+        said = self.simulation.ledger - ledger
+        if said[UNSETTLED : UNDECIDED + 1].any():
             self.log(
                 f"a step after {current_time:.9g} s is too coarse even in sub-steps, or had two ways to go on"
             )
+        self.values[self._tries] = said[TRIES]
         self._known = False
         return True
 

@@ -103,6 +103,8 @@ def causality(variable: FmuVariable) -> tuple[str, str, str | None]:
         "parameter": ("parameter", "fixed" if variable.fixed else "tunable", "exact"),
         "start": ("parameter", "fixed", "exact"),
         "output": ("output", "continuous", "calculated"),
+        "effort": ("output", "discrete", "calculated"),
+        "counted": ("local", "discrete", "calculated"),
         "coordinate": ("local", "discrete", "calculated"),
     }.get(variable.kind, ("local", "continuous", "calculated"))
 

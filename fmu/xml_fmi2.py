@@ -19,10 +19,11 @@ def description(plan: Plan, shown: list[FmuVariable] | None = None) -> str:
         "providesDirectionalDerivative": "false" if python else "true",
     }
     stepping = {**common, "canHandleVariableCommunicationStepSize": "true"}
-    if python:
+    if python:  # pythonfmu passes no derivatives of inputs or outputs on
         interfaces = {"CoSimulation": {**stepping, "needsExecutionTool": "true"}}
     else:
-        interfaces = {"ModelExchange": common, "CoSimulation": stepping}
+        between = {"canInterpolateInputs": "true", "maxOutputDerivativeOrder": "1"}
+        interfaces = {"ModelExchange": common, "CoSimulation": stepping | between}
     events = str(sum(v.kind == "margin" for v in variables))
     root = head(plan, "2.0", "guid", interfaces, numberOfEventIndicators=events)
     for interface in [] if python else list(root)[: len(interfaces)]:
@@ -69,9 +70,9 @@ def _structure(group: ET.Element, plan: Plan, shown: list[FmuVariable], index: d
         for k in sorted(rows):
             element(inner, "Unknown", index=str(k), dependencies=rows[k])
 
-    unknowns("Outputs", ("output",), _during)
+    unknowns("Outputs", ("output", "effort"), _during)
     unknowns("Derivatives", ("derivative",), _during)
-    unknowns("InitialUnknowns", ("output", "state", "derivative"), Plan.depends_at_start)
+    unknowns("InitialUnknowns", ("output", "effort", "state", "derivative"), Plan.depends_at_start)
 
 
 def _during(plan: Plan, variable: FmuVariable) -> list[str]:

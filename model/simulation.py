@@ -11,25 +11,19 @@ from .describe.mechanism import Mechanism
 from .engine import Engine
 from .errors import SimulationError
 from .linear.linearize import LinearModel, linearize
-from .manifold import step
 from .run import assembly, inverse, poses
 from .run.assembly import AssemblyReport
 from .run.events import Event
-from .run.implicit import implicit
 from .run.integrate import FixedSteps, recorded, run_recorded
 from .run.local_form import LocalSolver
 from .run.mobility import Mobility, mobility
+from .run.steppers import STEPPERS
+from .run.steppers import stepper as chosen_stepper
 from .run.trajectory import Trajectory
 from .run.variable import VariableSteps
-from .state import LiveState, State, Traced
+from .state import LiveState, State
 from .variables import Variables
 
-# Steps of time, each traced and compiled whole.
-STEPPERS: dict[str, Traced] = {
-    "runge_kutta": step.runge_kutta,
-    "single": lambda eq: step.runge_kutta(eq, 1),
-    "implicit": implicit,
-}
 METHODS = ("fixed", "variable", "local")
 
 
@@ -46,6 +40,7 @@ class Simulation(LiveState):
     start : joint -> coordinates held while the mechanism is first assembled.
     stepper : "runge_kutta" steps as finely as it has to, "single" takes every step whole, "implicit"
         is for stiff mechanisms.
+    substeps : how many shorter steps one step may try where it has to, which bounds its cost; 1: none.
 
     Attributes
     ----------
@@ -66,29 +61,28 @@ class Simulation(LiveState):
         compile: bool | None = None,
         start: Mapping[str, Any] | None = None,
         stepper: str = "runge_kutta",
+        substeps: int | None = None,
     ):
+        chosen = chosen_stepper(stepper, substeps)
         if not isinstance(mechanism, Engine):
             engine = Engine(mechanism, gravity=gravity, compile=compile)
         elif gravity is None and compile is None:
             engine = mechanism
         else:
             raise SimulationError("an engine has its gravity and its compiler; give neither beside it")
-        if stepper not in STEPPERS:
-            raise SimulationError(f"there is no stepper '{stepper}'; known: {', '.join(STEPPERS)}")
         p = engine.parameters(parameters or {})
         q, u = assembly.start_guess(engine), np.zeros(len(engine.inputs))
         guess = State(0.0, q, np.zeros(engine.tree.nv), u, p)
         self._initial, self.start_report = assembly.assemble(engine, guess, start or {})
-        super().__init__(engine, self._initial, stepper, STEPPERS[stepper])
+        super().__init__(engine, self._initial, chosen)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"engine": self.engine, "stepper": self.stepper, "state": self.state} | {
-            name: getattr(self, name) for name in ("_initial", "start_report")
-        }
+        own = {name: getattr(self, name) for name in ("_initial", "start_report")}
+        return own | {"engine": self.engine, "how": (self.stepper, self.substeps), "state": self.state}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        stepper = saved.pop("stepper")
-        LiveState.__init__(self, saved.pop("engine"), saved.pop("state"), stepper, STEPPERS[stepper])
+        how = chosen_stepper(*saved.pop("how"))
+        LiveState.__init__(self, saved.pop("engine"), saved.pop("state"), how)
         vars(self).update(saved)
 
     # -- motion --------------------------------------------------------------------------
@@ -170,7 +164,7 @@ class Simulation(LiveState):
 
     def kernel(self, name: str) -> Kernel:
         """A traced function as fast code: one of `terms.py`, "outputs" or a stepper."""
-        return self.engine.kernel(name, STEPPERS.get(name))
+        return self.engine.kernel(*STEPPERS[name].traced()) if name in STEPPERS else self.engine.kernel(name)
 
     # -- questions and changes -----------------------------------------------------------------
 

@@ -14,7 +14,8 @@ from .engine import Engine
 from .equations.terms import Equations
 from .errors import SimulationError
 from .manifold.gaps import widest_gap
-from .manifold.step import LEFT_OPEN, VERDICT
+from .manifold.step import ALONG, HELD, LEFT_OPEN, VERDICT
+from .manifold.stepper import Stepper
 from .thresholds import REFUSED
 
 Traced = Callable[[Equations], ca.Function]
@@ -45,14 +46,13 @@ class State:
 class LiveState:
     """The present state of a mechanism in memory that the engine's kernels read and write.
 
-    `step` traces the step of time, (q, v, work, u, p, h) → (q, v, work) and perhaps a verdict on itself, that
-    goes by the name `stepper`.
+    `step` is the step of time, (q, v, work, u, p, h) → (q, v, work) and a verdict on itself.
     q, v, u, p are that memory itself: read them freely; `state`, `set_inputs` and `put` change them.
     """
 
-    def __init__(self, engine: Engine, state: State, stepper: str, step: Traced):
-        self.engine, self.stepper = engine, stepper
-        self._trace = step
+    def __init__(self, engine: Engine, state: State, step: Stepper):
+        self.engine, self.stepping = engine, step
+        self.stepper, self.substeps = step.name, step.substeps
         self.mechanism, self.tree = engine.mechanism, engine.tree
         self.equations, self.inputs = engine.equations, engine.inputs
         sizes = (self.tree.nq, self.tree.nv, 1, len(self.inputs), self.equations.p.numel())
@@ -66,7 +66,9 @@ class LiveState:
         self._seen = np.zeros(self._new.size)
         self._seen[-len(VERDICT) :] = 1.0  # · new: 0 if there is nothing to say, NaN if something is infinite
         self.ledger = np.zeros(len(VERDICT))  # sum of all verdicts so far
-        self._step: Kernel | None = None
+        # by how inputs go on during a step: what takes it, where its length goes, and whose memory that is
+        self._steps: dict[str, tuple[Callable[[], Any], np.ndarray, Kernel]] = {}
+        self._along = np.zeros(2 * len(self.inputs))  # inputs and their rates
         self._outputs: Kernel | None = None
         self._alone = threading.RLock()
         self.open_up_to = REFUSED
@@ -76,7 +78,7 @@ class LiveState:
     @property
     def judges(self) -> bool:
         """Whether steps give a verdict on themselves."""
-        return self._step is not None and len(self._step.results) > 3
+        return bool(self._steps)
 
     @property
     def work(self) -> float:
@@ -124,7 +126,10 @@ class LiveState:
 
     def set_inputs(self, values: Mapping[str, float] | Iterable[float]) -> None:
         """Inputs by name, or all of them in the order of `inputs`; held until set again."""
-        u = self.u.copy()
+        self.u[:] = self._given(values, self.u.copy())
+
+    def _given(self, values: Mapping[str, float] | Iterable[float], u: np.ndarray) -> np.ndarray:
+        """u with the values given by name, or all anew."""
         if isinstance(values, Mapping):
             for name, value in values.items():
                 u[self.engine.variables.inputs.find(name).where] = value
@@ -135,35 +140,47 @@ class LiveState:
             u[:] = given
         if not np.isfinite(u).all():
             raise SimulationError("an input is NaN or infinite; the inputs stay as they were")
-        self.u[:] = u
+        return u
 
-    def step(self, h: float, end: float | None = None) -> None:
+    def step(
+        self,
+        h: float,
+        end: float | None = None,
+        input_rates: Mapping[str, float] | Iterable[float] | None = None,
+    ) -> None:
         """One step of length h; by default Runge-Kutta, then projection onto closed loops.
 
         `end` is the time it is then, for those who count: adding up many h gathers round-off.
+        Inputs are held, or change during the step by `input_rates` per second and stay as they are then.
         """
         if not 0 < h < math.inf:
             raise SimulationError(f"a step must be positive and finite, not {h}")
-        self.alone(self._move_on, h, end)
+        self.alone(self._move_on, h, end, input_rates)
 
-    def _move_on(self, h: float, end: float | None) -> None:
-        self._advance(h)
+    def _move_on(self, h: float, end: float | None, rates: Any) -> None:
+        if rates is None:
+            self._advance(h)
+        else:
+            n = self.u.size
+            self._along[:n], self._along[n:] = self.u, self._given(rates, np.zeros(n))
+            self._advance(h, ALONG)
+            self.u += h * self._along[n:]
         self.time = self.time + h if end is None else end
 
-    def _advance(self, h: float) -> None:
-        """Move on by h: the traced step reads the state's memory itself."""
-        if self._step is None:
-            kernel, n, m = (
-                self.engine.kernel(self.stepper, self._trace),
-                self.tree.nq,
-                self.tree.nq + self.tree.nv,
-            )
-            new = self._new[:n], self._new[n:m], self._new[m : m + 1], self._new[m + 1 :]
-            arguments = self.q, self.v, self._work, self.u, self._p
-            self._step = kernel.bind(arguments, new[: len(kernel.results)])
-            self._h = self._step.arguments[5]
-        self._h[0] = h
-        self._step.evaluate()
+    def _bound(self, inputs: str) -> tuple[Callable[[], Any], np.ndarray, Kernel]:
+        """The traced step, which reads the state's memory itself."""
+        n, m = self.tree.nq, self.tree.nq + self.tree.nv
+        new = self._new[:n], self._new[n:m], self._new[m : m + 1], self._new[m + 1 :]
+        arguments = self.q, self.v, self._work, self._along if inputs == ALONG else self.u, self._p
+        step = self.engine.kernel(*self.stepping.traced(inputs)).bind(arguments, new)
+        self._steps[inputs] = step.evaluate, step.arguments[5], step
+        return self._steps[inputs]
+
+    def _advance(self, h: float, inputs: str = HELD) -> None:
+        """Move on by h."""
+        take, length, _ = self._steps.get(inputs) or self._bound(inputs)
+        length[0] = h
+        take()
         if self._seen.dot(self._new) != 0.0:  # the quickest test there is
             if not np.isfinite(self._new).all():
                 raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")

@@ -78,8 +78,8 @@ FOLLOWS = 1e-7  # part of a parameter's effect on the loops that may be left une
 REPEATED = 1e-6  # wᴴx of unit vectors: below it an eigenvalue is not simple and has no derivative
 
 # -- steps ---------------------------------------------------------------------------------------
-MOST_SUBSTEPS = 160  # tries in one step, refused ones included: what real time has to allow for
-MORE_TRIES = 4  # times as many again, while they are not the shortest: 1 mg under 1 kg asks for 600
+MOST_SUBSTEPS = 800  # tries in one step, refused ones included, unless told: 1 mg under 1 kg asks for 600
+PATIENCE = 160  # tries, after which the shortest are given up, and again: no number settles a singular point
 SHORTEST = 2.0**-22  # of a step: no sub-step is shorter; 1 mg under 1 kg asks for 2 ns in 10 ms
 ENERGY_ERROR = 1e-6  # of the kinetic energy, per sub-step
 ENERGY_ROUND_OFF = 1e-12  # of all energies: what can't be told from zero
@@ -123,4 +123,5 @@ ENERGY_TRUSTED = 1e-5  # of the energies exchanged: what a motion may lose or ga
 FORCES_TRUSTED = 1e-8  # of the largest force: what Newton's law may leave over on a body
 LINEAR_TRUSTED = 1e-5  # of a row's largest slope: what fourth-order differences leave of round-off
 DIFFERENCE = 1e-5  # step of differences, radians, metres, their rates, inputs: far below the knee of friction
+IMPORTER_TRUSTED = 1e-6  # of a result: what another tool may be off by on an experiment inside an FMU
 SCALE_TRUSTED = 1e-9  # of the motion's numbers: what other units may change of them

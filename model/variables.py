@@ -29,7 +29,7 @@ from .errors import UnknownName
 from .joints.types import TYPES
 
 # First words of names that an FMU has besides those in this table; `time` is FMI's own.
-_OF_FMUS = {"time", "der", "motor", "strut", "parameter", "start", "state", "linear"}
+_OF_FMUS = {"time", "der", "motor", "strut", "parameter", "start", "state", "linear", "step"}
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Loop:
         self.fault = ""  # why time stands still, if the engine failed
         self.periods = 0  # since the node started, whatever resets did to time
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._h = settings.period / settings.substeps
+        self._h = settings.period / settings.steps
         self._ticks = 0  # since the last reset
         self._told = {"joint_states": 0, "clock": 0}
         self._next = {"diagnostics": 0.0, "markers": 0.0, "paused": 0.0}
@@ -134,7 +134,7 @@ class Loop:
                 self.commands.accept(heard, now)
         try:
             self.simulation.set_inputs(self._inputs(now) if torques is None else torques)
-            for _ in range(self.settings.substeps):
+            for _ in range(self.settings.steps):
                 self.simulation.step(self._h)
         except CutjointError as problem:
             self._stop_for(str(problem))

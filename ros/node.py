@@ -47,7 +47,11 @@ class MechanismNode(Node):
         self._warned: dict[str, float] = {}
         s = self.settings
         self.simulation = Simulation(
-            s.mechanism, gravity=s.gravity, start=s.start, compile=None if s.compile else False
+            s.mechanism,
+            gravity=s.gravity,
+            start=s.start,
+            compile=None if s.compile else False,
+            substeps=s.substeps,
         )
         self._publish()
         self.loop = Loop(self.simulation, s, self)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..model.errors import UnknownName
+from ..model.manifold.step import TRIES
 from ..model.thresholds import NEAR_SINGULAR, SAME_TIME
 from .loop import Loop
 from .settings import REAL_TIME, SettingError
@@ -45,6 +46,7 @@ class Health:
             "singularity distance": f"{distance:.6g}",
             "rank": f"{rank:.0f} of {self._regular.rank}",
             "mobility": self._regular.mobility,
+            "sub-steps tried": f"{loop.simulation.ledger[TRIES]:.0f}",
             "overruns": pace.overruns,
             "lag": f"{pace.lag:.6f}",
             "drift": f"{pace.drift(now) if loop.settings.mode == REAL_TIME else 0.0:.6f}",

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from ..model import CutjointError
-from ..model.thresholds import SAME_TIME
+from ..model.thresholds import MOST_SUBSTEPS, SAME_TIME
 
 REAL_TIME, FAST, LOCK_STEP, PAUSED = MODES = ("real_time", "fast", "lock_step", "paused")
 OWN_GRAVITY = "description"
@@ -64,6 +64,13 @@ def _is(fits: Callable[[Any], bool], what: str) -> Callable[[str, Any], Any]:
 _text = _is(lambda value: isinstance(value, str), "text")
 _flag = _is(lambda value: isinstance(value, bool), "true or false")
 _mode = _is(lambda value: value in MODES, f"one of {', '.join(MODES)}")
+
+
+def _tries(name: str, value: Any) -> int | None:
+    most = within(1, MOST_SUBSTEPS, zero=True)(name, value)
+    if most != int(most):
+        raise SettingError(f"{name} must be a whole number, not {value}")
+    return int(most) or None
 
 
 def _mechanism(name: str, value: Any) -> str:
@@ -123,6 +130,9 @@ class Settings:
     step: float = _setting(
         0.0, "integration step, s, a part of the period; 0 for the period", within(1e-6, 1, True)
     )
+    substeps: int | None = _setting(
+        0, "shorter steps that a step may try where it has to; 1: none, 0: as many as it takes", _tries
+    )
     gravity: float | tuple[float, ...] | None = _setting(
         OWN_GRAVITY, "m/s²: g for (0, 0, -g), or three numbers, or 'description'", _gravity
     )
@@ -151,7 +161,7 @@ class Settings:
     def read(cls, values: Mapping[str, Any]) -> Settings:
         """All settings from raw values, defaults for those not given; checks them one by one and together."""
         settings = cls(**{n: s.check(n, values.get(n, s.default)) for n, s in SETTINGS.items()})
-        settings.substeps  # noqa: B018  raises if step and rate do not fit
+        settings.steps  # noqa: B018  raises if step and rate do not fit
         if settings.udp and settings.mode == LOCK_STEP:
             raise SettingError(
                 "udp needs time to run by itself; choose mode real_time, or lock_step without udp"
@@ -163,7 +173,7 @@ class Settings:
         return 1.0 / self.rate
 
     @property
-    def substeps(self) -> int:
+    def steps(self) -> int:
         """Integration steps in one period."""
         if not self.step:
             return 1

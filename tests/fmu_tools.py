@@ -72,7 +72,9 @@ def exported(
 
 
 @contextmanager
-def instance(path: Path, exchange: bool = False, log: Any = None, logging: bool = True) -> Iterator[Any]:
+def instance(
+    path: Path, exchange: bool = False, log: Any = None, logging: bool = True, **how: Any
+) -> Iterator[Any]:
     """An instance of FMPy's that has not been initialized, with `description` and `refs` on it."""
     description = read_model_description(str(path))
     is3 = description.fmiVersion.startswith("3")
@@ -84,9 +86,9 @@ def instance(path: Path, exchange: bool = False, log: Any = None, logging: bool 
         modelIdentifier=description.coSimulation.modelIdentifier,
         instanceName="test",
     )
-    callbacks = {}
+    callbacks = dict(how)
     if log is not None:
-        callbacks = {"logMessage": three_logger(log)} if is3 else {"callbacks": two_callbacks(log)}
+        callbacks |= {"logMessage": three_logger(log)} if is3 else {"callbacks": two_callbacks(log)}
     fmu.instantiate(loggingOn=log is not None and logging, **callbacks)
     fmu.description, fmu.is3 = description, is3
     fmu.refs = {v.name: v.valueReference for v in description.modelVariables}

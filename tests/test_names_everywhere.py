@@ -152,7 +152,7 @@ def test_in_fmus(name: str, kind: str, capsys: pytest.CaptureFixture[str]) -> No
     found = listed(name, capsys)
     assert validate_fmu(str(fmu_of(name, kind))) == []
     with instance(fmu_of(name, kind)) as fmu:
-        shown = names(fmu, "output")
+        shown = [n for n in names(fmu, "output") if n != "step.tries"]  # which no simulation has
         assert sorted(shown) == sorted(found if kind == "3" else columns(name))
         initialize(fmu, dict(zip(names(fmu, "input"), TORQUES, strict=True)))
         fmu.doStep(0.0, 0.02)

@@ -267,7 +267,7 @@ def test_settings_accept_what_users_write() -> None:
         "start": "a=1 b=1,2",
     }
     settings = Settings.read(given)
-    assert settings.substeps == 2 and settings.gravity == (0.0, 0.0, -1.62)
+    assert settings.steps == 2 and settings.gravity == (0.0, 0.0, -1.62)
     assert settings.start == {"a": [1.0], "b": [1.0, 2.0]}
     assert Settings.read({"mechanism": "arm", "gravity": 0}).gravity == 0.0
     assert all(s.about for s in SETTINGS.values())

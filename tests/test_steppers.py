@@ -39,7 +39,7 @@ def test_stiff_mechanism_at_a_millisecond() -> None:
     exact = Simulation(mechanisms.stiff_five_bar())
     exact.run(0.5, 1e-2, method="variable", tolerance=1e-9, record=["energy"])
     assert np.abs(exact.q - exact._initial.q).max() > 0.1  # it does move
-    with pytest.raises(SimulationError, match="became infinite"):
+    with pytest.raises(SimulationError, match=r"became infinite|is open by"):
         Simulation(mechanisms.stiff_five_bar(), stepper="single").run(0.5, 1e-3, record=["energy"])
     implicit = Simulation(mechanisms.stiff_five_bar(), stepper="implicit")
     implicit.run(0.5, 1e-3, record=["energy"])

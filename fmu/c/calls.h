@@ -26,9 +26,10 @@ enum {
     EVENT = 1 << CJ_EVENT,
     CONTINUOUS = 1 << CJ_CONTINUOUS,
     STEPPING = 1 << CJ_STEPPING,
+    BETWEEN = 1 << CJ_BETWEEN,
     RUNNING = EVENT | CONTINUOUS | STEPPING,
     TERMINATED = 1 << CJ_TERMINATED,
-    ALWAYS = CREATED | INITIALIZING | RUNNING | TERMINATED,
+    ALWAYS = CREATED | INITIALIZING | RUNNING | BETWEEN | TERMINATED,
     EXCHANGE = TERMINATED << 1,
     COSIMULATION = TERMINATED << 2
 };
@@ -38,7 +39,7 @@ static int may(void* p, const char* function, int when)
 {
     cj_instance* s = core(p);
     static const char* const names[] = {"instantiated", "in initialization mode", "in event mode",
-                                        "in continuous-time mode", "in step mode", "terminated"};
+                                        "in continuous-time mode", "in step mode", "in intermediate update mode", "terminated"};
     if (!s) return 0;
     if (when & (s->exchange ? COSIMULATION : EXCHANGE))
         cj_refuse(s, "%s was called, but this instance was made for %s", function, s->exchange ? "model exchange" : "co-simulation");
@@ -124,6 +125,8 @@ CJ_EXPORT cj_result FMI(ExitInitializationMode)(void* p)
     if (status == CJ_OK && s->exchange) status = cj_new_chart(s);
     if (status == CJ_OK && s->exchange) status = cj_watch(s, 1, &room);
     if (status == CJ_OK) s->now.phase = s->exchange ? CJ_EVENT : CJ_STEPPING;
+    if (status == CJ_OK && !s->exchange)
+        cj_say(s, CJ_OK, "logEffort", "a step of %g s inside costs up to %d plain ones, where the motion asks for sub-steps", CJ_STEP, WORST);
     return status;
 }
 
@@ -131,7 +134,7 @@ CJ_EXPORT cj_result FMI(Terminate)(void* s) { return go(s, __func__, RUNNING, CJ
 
 CJ_EXPORT cj_result FMI(Reset)(void* s)
 {
-    if (!s) return CJ_ERROR;
+    if (!may(s, __func__, ALWAYS & ~BETWEEN)) return CJ_ERROR;
     cj_reset(core(s));
     return CJ_OK;
 }
@@ -176,7 +179,7 @@ static uint64_t checksum(const cj_state* state)
 /* Whether an instance can be in a state: what comes from outside must not index, nor spread NaN. */
 static int possible(const cj_instance* s, const cj_state* x)
 {
-    const int never = s->exchange ? STEPPING : EVENT | CONTINUOUS;
+    const int never = BETWEEN | (s->exchange ? STEPPING : EVENT | CONTINUOUS);
     int good = x->phase >= CJ_CREATED && x->phase <= CJ_TERMINATED && !(never & 1 << x->phase);
     for (size_t k = 0; k < offsetof(cj_state, independent) / sizeof(double); ++k) good &= isfinite(((const double*)x)[k]) != 0;
     for (int k = 0; k < NF; ++k) good &= x->independent[k] >= 0 && x->independent[k] < NV;
@@ -193,12 +196,12 @@ static cj_status keep(const cj_state* what, void** state)
 
 CJ_EXPORT cj_result FMI(GetFMUState)(void* s, void** state)
 {
-    return s && state ? keep(&core(s)->now, state) : CJ_ERROR;
+    return state && may(s, __func__, ALWAYS & ~BETWEEN) ? keep(&core(s)->now, state) : CJ_ERROR;
 }
 
 CJ_EXPORT cj_result FMI(SetFMUState)(void* s, void* state)
 {
-    if (!s || !state) return CJ_ERROR;
+    if (!state || !may(s, __func__, ALWAYS & ~BETWEEN)) return CJ_ERROR;
     memcpy(&core(s)->now, state, sizeof(cj_state));
     cj_forget(core(s));
     return CJ_OK;

@@ -68,8 +68,12 @@ void cj_begin(cj_instance* s, int exchange)
 {
     s->exchange = exchange;
     s->step = cj_step;
+    s->step_along = cj_step_along;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(CJ_PLAIN_STEP)
-    if (has_avx2_and_fma()) s->step = cj_step_fast;
+    if (has_avx2_and_fma()) {
+        s->step = cj_step_fast;
+        s->step_along = cj_step_along_fast;
+    }
 #endif
     cj_reset(s);
 }
@@ -112,10 +116,29 @@ static cj_status opened(cj_instance* s, const double* q, double length)
                   loop, gap, s->now.time, s->now.time + length);
 }
 
-cj_status cj_do_step(cj_instance* s, double time, double length)
+/* w: inputs at a time within a communication step and their rates until `end`; whether any rate is not zero. */
+static int inputs_between(cj_instance* s, const double* u, double since, double end, double h, double* w)
+{
+    cj_state* x = &s->now;
+    int along = 0;
+    for (int k = 0; k < NU; ++k) {
+        w[k] = s->ask ? x->u[k] : u[k] + since * u[NU + k];
+        w[NU + k] = u[NU + k];
+    }
+    if (s->ask) {
+        s->ask(s, end);
+        for (int k = 0; k < NU; ++k) w[NU + k] = (x->u[k] - w[k]) / h;
+    }
+    for (int k = 0; k < NU; ++k) along |= w[NU + k] != 0;
+    return along;
+}
+
+/* Steps from the present state; what they lead to is written when all is done. */
+static cj_status steps_inside(cj_instance* s, double time, double length, const double* u)
 {
     cj_state* x = &s->now;
     cj_status status = CJ_OK;
+    double w[CJ_ROOM(2 * NU)], tries = 0;
     if (!(length >= 0) || !isfinite(length)) return cj_refuse(s, "a step must be finite and not negative, not %g s", length);
     if (!(fabs(time - x->time) <= SAME_TIME * (1 + fabs(time))))
         return cj_refuse(s, "the step starts at %.9g s, but the mechanism is at %.9g s; restore a state to go back", time, x->time);
@@ -134,7 +157,10 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
             h = rest;
         }
         const int to = n % 2; /* a step never writes what it reads */
-        cj_call(s, s->step, CJ_IN(q, v, work, x->u, x->p, &h), CJ_OUT(s->step_q[to], s->step_v[to], s->step_work + to, s->verdict));
+        const double since = n * CJ_STEP;
+        const cj_function step = inputs_between(s, u, since, time + since + h, h, w) ? s->step_along : s->step;
+        cj_call(s, step, CJ_IN(q, v, work, w, x->p, &h), CJ_OUT(s->step_q[to], s->step_v[to], s->step_work + to, s->verdict));
+        tries += s->verdict[TRIES];
         q = s->step_q[to]; v = s->step_v[to]; work = s->step_work + to;
         if (!finite_all(q, NQ) || !finite_all(v, NV) || !isfinite(*work))
             return cj_say(s, CJ_DISCARD, "logStatusDiscard",
@@ -153,8 +179,20 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
         x->work = *work;
         x->placed = 0;
     }
+    for (int k = 0; k < NU && !s->ask; ++k) x->u[k] = u[k] + length * u[NU + k];
     x->time = time + length;
+    x->tries = tries;
+    if (tries > 0) cj_say(s, CJ_OK, "logEffort", "%g sub-steps were tried between %.9g s and %.9g s", tries, time, x->time);
     cj_forget(s);
+    return status;
+}
+
+cj_status cj_do_step(cj_instance* s, double time, double length)
+{
+    double u[CJ_ROOM(2 * NU)];
+    memcpy(u, s->now.u, sizeof u);
+    const cj_status status = steps_inside(s, time, length, u);
+    if (status > CJ_WARNING) memcpy(s->now.u, u, sizeof u); /* nothing has happened */
     return status;
 }
 
@@ -170,12 +208,23 @@ static double* settable(cj_state* x, unsigned slot)
     return NULL;
 }
 
+cj_status cj_set_input_rate(cj_instance* s, unsigned slot, int order, double rate)
+{
+    if (!IN(slot, SLOT_INPUT, NU)) return cj_refuse(s, "there is no input with value reference %u", slot);
+    if (order != 1) return cj_refuse(s, "inputs go along straight lines: a derivative of order %d was given", order);
+    if (!isfinite(rate)) return cj_refuse(s, "the derivative of value reference %u was given as %g", slot, rate);
+    s->now.u[NU + slot - SLOT_INPUT] = rate;
+    return CJ_OK;
+}
+
 cj_status cj_get(cj_instance* s, unsigned slot, double* value)
 {
     const double* given = settable(&s->now, slot);
     double all[CJ_ROOM(NX)];
-    if (given || slot == SLOT_TIME) {
-        *value = given ? *given : s->now.time;
+    if (slot == SLOT_TIME) given = &s->now.time;
+    if (slot == SLOT_EFFORT) given = &s->now.tries;
+    if (given) {
+        *value = *given;
         return CJ_OK;
     }
     cj_status status = cj_assemble(s);
@@ -213,6 +262,8 @@ static cj_status check_value(cj_instance* s, unsigned slot, double value)
     if (!settable(&s->now, slot)) return cj_refuse(s, "there is no input or parameter with value reference %u", slot);
     if (!isfinite(value))
         return cj_refuse(s, "value reference %u was given %g; NaN and infinity are refused and nothing was set", slot, value);
+    if (s->now.phase == CJ_BETWEEN && !IN(slot, SLOT_INPUT, NU))
+        return cj_refuse(s, "value reference %u is no input and can't be set during a step", slot);
     const int tunable = IN(slot, SLOT_INPUT, NU) || (IN(slot, SLOT_PARAMETER, NP) && !fixed_p[slot - SLOT_PARAMETER]);
     if (tunable || starting(s)) return CJ_OK;
     return cj_refuse(s, "value reference %u shapes the mechanism or its start and can be set before the end of initialization only",

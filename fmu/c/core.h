@@ -30,16 +30,16 @@
 #define IN(slot, first, count) ((count) > 0 && (slot) >= (unsigned)(first) && (slot) < (unsigned)((first) + (count)))
 
 typedef enum { CJ_OK, CJ_WARNING, CJ_DISCARD, CJ_ERROR } cj_status; /* as FMI counts them */
-typedef enum { CJ_CREATED, CJ_INITIALIZING, CJ_EVENT, CJ_CONTINUOUS, CJ_STEPPING, CJ_TERMINATED } cj_phase;
+typedef enum { CJ_CREATED, CJ_INITIALIZING, CJ_EVENT, CJ_CONTINUOUS, CJ_STEPPING, CJ_BETWEEN, CJ_TERMINATED } cj_phase;
 
 /* A pose and its speeds; displacements from the chart's reference and their rates. */
 typedef struct { double q[CJ_ROOM(NQ)], v[CJ_ROOM(NV)], d[CJ_ROOM(NV)], rate[CJ_ROOM(NV)]; } cj_motion;
 
 /* All that the future depends on. A saved state is a copy of it, byte by byte. */
 typedef struct {
-    double time, work, stop;
+    double time, work, stop, tries; /* tries: of the last communication step */
     cj_motion at, seen; /* now, and when it was watched last */
-    double seen_dv[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
+    double seen_dv[CJ_ROOM(NV)], u[CJ_ROOM(2 * NU)], p[CJ_ROOM(NP)]; /* inputs, and their rates in co-simulation */
     double start_q[CJ_ROOM(NQ)], start_v[CJ_ROOM(NV)];
     double r[CJ_ROOM(NQ)], free_d[CJ_ROOM(NV)], free_v[CJ_ROOM(NV)]; /* the chart: model/manifold */
     double state_d[CJ_ROOM(NV)], state_v[CJ_ROOM(NV)]; /* states that the host has set, at independent places */
@@ -54,13 +54,15 @@ typedef struct {
 typedef int (*cj_function)(const double**, double**, long long int*, double*, int);
 typedef void (*cj_logger)(void* host, cj_status status, const char* category, const char* message);
 
-typedef struct cj_instance {
+typedef struct cj_instance cj_instance;
+struct cj_instance {
     cj_state now;
     int exchange; /* model exchange, not co-simulation */
     unsigned logging; /* a bit for each category that the host wants to hear of */
     cj_logger log;
     void* host;
-    cj_function step;
+    cj_function step, step_along;                /* inputs held, or going along a line */
+    void (*ask)(cj_instance*, double time); /* for the inputs of that time, if the host likes to be asked */
     int known_y, known_rates, known_sigma, known_linear; /* which of the results below are up to date */
     double y[CJ_ROOM(NY)], dv[CJ_ROOM(NV)];
     int rank;
@@ -80,11 +82,13 @@ typedef struct cj_instance {
     double* res[CJ_ROOM(SIZE_RES)];
     long long int iw[CJ_ROOM(SIZE_IW)];
     double w[CJ_ROOM(SIZE_W)];
-} cj_instance;
+};
 
 void cj_begin(cj_instance*, int exchange);   /* defaults; fill log and host before */
 void cj_reset(cj_instance*);
 cj_status cj_do_step(cj_instance*, double time, double length);
+cj_status cj_set_input_rate(cj_instance*, unsigned slot, int order, double rate);
+cj_status cj_output_rates(cj_instance*, const unsigned* slots, const int* orders, size_t n, double* result);
 cj_status cj_get(cj_instance*, unsigned slot, double* value);
 cj_status cj_set(cj_instance*, const unsigned* slots, size_t n, const double* values);
 cj_status cj_directional(cj_instance*, const unsigned* unknowns, size_t nu, const unsigned* knowns, size_t nk,

@@ -133,11 +133,17 @@ CJ_EXPORT fmi2Status FMI(DoStep)(void* c, double time, double length, int no_set
 
 CJ_EXPORT fmi2Status FMI(CancelStep)(void* c) { return absent(c, "cancelling: a step ends before the call does"); }
 
-#define DERIVATIVES(name, type, what) \
-    CJ_EXPORT fmi2Status FMI(name)(void* c, const unsigned vr[], size_t n, const int order[], type value[]) \
-    { return absent(c, what); }
-DERIVATIVES(SetRealInputDerivatives, const double, "input derivatives: inputs are held between communication points")
-DERIVATIVES(GetRealOutputDerivatives, double, "output derivatives: velocities and accelerations are outputs themselves")
+CJ_EXPORT fmi2Status FMI(SetRealInputDerivatives)(void* c, const unsigned vr[], size_t n, const int order[], const double value[])
+{
+    cj_status status = may(c, __func__, COSIMULATION | (ALWAYS & ~TERMINATED)) ? CJ_OK : CJ_ERROR;
+    for (size_t k = 0; k < n && status == CJ_OK; ++k) status = cj_set_input_rate(core(c), vr[k], order[k], value[k]);
+    return status;
+}
+
+CJ_EXPORT fmi2Status FMI(GetRealOutputDerivatives)(void* c, const unsigned vr[], size_t n, const int order[], double value[])
+{
+    return may(c, __func__, COSIMULATION | (ALWAYS & ~CREATED)) ? cj_output_rates(core(c), vr, order, n, value) : CJ_ERROR;
+}
 
 #define STATUS(name, type) \
     CJ_EXPORT fmi2Status FMI(name)(void* c, fmi2StatusKind kind, type* value) { return c ? CJ_DISCARD : CJ_ERROR; }

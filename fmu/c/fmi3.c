@@ -20,7 +20,12 @@ typedef void (*fmi3UnlockPreemptionCallback)(void);
 typedef uint32_t vref;
 
 
-typedef struct { fmi3LogMessageCallback logger; void* environment; const char* name; } cj_caller;
+typedef struct {
+    fmi3LogMessageCallback logger;
+    void* environment;
+    const char* name;
+    fmi3IntermediateUpdateCallback update;
+} cj_caller;
 
 static void tell(void* caller, cj_status status, const char* category, const char* message)
 {
@@ -43,8 +48,19 @@ CJ_EXPORT void* FMI(InstantiateModelExchange)(const char* name, const char* toke
                                              bool logging, void* environment, fmi3LogMessageCallback logger)
 {
     /* everything is in the code */
-    const cj_caller caller = {logger, environment, name};
+    const cj_caller caller = {logger, environment, name, NULL};
     return create(caller, name, token, logging, 1);
+}
+
+/* Inputs of a later time in the step: within the callback the host may set them. */
+static void ask_inputs(cj_instance* s, double time)
+{
+    const cj_caller* c = (const cj_caller*)s->host;
+    bool early = false;
+    double at = time;
+    s->now.phase = CJ_BETWEEN;
+    c->update(c->environment, time, true, false, false, false, &early, &at);
+    s->now.phase = CJ_STEPPING;
 }
 
 static void* refuse_instance(bool logging, void* environment, fmi3LogMessageCallback logger, const char* problem)
@@ -59,8 +75,10 @@ CJ_EXPORT void* FMI(InstantiateCoSimulation)(const char* name, const char* token
                                             fmi3IntermediateUpdateCallback update)
 {
     if (event_mode) return refuse_instance(logging, environment, logger, "this FMU has no event mode in co-simulation");
-    const cj_caller caller = {logger, environment, name};
-    return create(caller, name, token, logging, 0);
+    const cj_caller caller = {logger, environment, name, update};
+    void* s = create(caller, name, token, logging, 0);
+    if (s && update && n > 0) core(s)->ask = ask_inputs;
+    return s;
 }
 
 CJ_EXPORT void* FMI(InstantiateScheduledExecution)(const char* name, const char* token, const char* resources, bool visible,
@@ -131,6 +149,23 @@ CJ_EXPORT fmi3Status FMI(GetInt32)(void* p, const vref references[], size_t n, i
         if (references[k] >= NVARIABLES || !variables[references[k]].integer) return absent(p, "such an Int32 variable");
         for (unsigned i = 0; i < variables[references[k]].count && at < count; ++i)
             values[at++] = cj_coordinate(c, variables[references[k]].slot - SLOT_COORDINATE + i);
+    }
+    return right_count(c, count, at, "values") ? CJ_OK : CJ_ERROR;
+}
+
+CJ_EXPORT fmi3Status FMI(GetOutputDerivatives)(void* p, const vref references[], size_t n, const int32_t orders[], double values[],
+                                              size_t count)
+{
+    cj_instance* c = core(p);
+    size_t at = 0;
+    if (!may(p, __func__, COSIMULATION | (ALWAYS & ~CREATED))) return CJ_ERROR;
+    for (size_t k = 0; k < n; ++k) {
+        const long size = write_out(c, 0, references + k, 1);
+        if (size < 0 || (at + (size_t)size > count && !right_count(c, count, at + (size_t)size, "values"))) return CJ_ERROR;
+        for (long i = 0; i < size; ++i, ++at) {
+            const cj_status status = cj_output_rates(c, c->slots[0] + i, orders + k, 1, values + at);
+            if (status != CJ_OK) return status;
+        }
     }
     return right_count(c, count, at, "values") ? CJ_OK : CJ_ERROR;
 }
@@ -212,8 +247,6 @@ CLOCKS(SetIntervalFraction, const uint64_t v[], const uint64_t of[])
 CLOCKS(SetShiftDecimal, const double v[])
 CLOCKS(SetShiftFraction, const uint64_t v[], const uint64_t of[])
 ABSENT(ActivateModelPartition, "scheduled execution", vref clock, double time)
-ABSENT(GetOutputDerivatives, "output derivatives: velocities and accelerations are outputs themselves",
-       const vref r[], size_t n, const int32_t orders[], double v[], size_t m)
 ABSENT(GetNumberOfVariableDependencies, "dependencies of elements; see modelDescription.xml", vref r, size_t* n)
 ABSENT(GetVariableDependencies, "dependencies of elements; see modelDescription.xml",
        vref r, size_t at[], vref on[], size_t there[], fmi3DependencyKind kinds[], size_t n)

@@ -40,6 +40,7 @@ static double* seed_of_unknown(cj_instance* s, unsigned slot)
     if (IN(slot, SLOT_DERIVATIVE, NF)) return s->seed.rate + x->independent[slot - SLOT_DERIVATIVE];
     if (IN(slot, SLOT_DERIVATIVE + NF, NS)) return s->seed.dv + x->independent[slot - SLOT_DERIVATIVE - NF];
     if (IN(slot, SLOT_SIGMA, NSIGMA)) return sigma_is_rank[slot - SLOT_SIGMA] ? &s->seed.rank : &s->seed.sigma;
+    if (slot == SLOT_EFFORT) return &s->seed.rank; /* a count has no slope either */
     return NULL;
 }
 
@@ -66,6 +67,26 @@ cj_status cj_directional(cj_instance* s, const unsigned* unknowns, size_t nu, co
     for (size_t k = 0; k < nu; ++k) with_sigma |= IN(unknowns[k], SLOT_SIGMA, NSIGMA);
     tangent(s, with_sigma);
     for (size_t k = 0; k < nu; ++k) result[k] = *seed_of_unknown(s, unknowns[k]);
+    return CJ_OK;
+}
+
+/* How fast outputs change: their derivatives along the motion and along the inputs' own rates. */
+cj_status cj_output_rates(cj_instance* s, const unsigned* slots, const int* orders, size_t n, double* result)
+{
+    double dx[CJ_ROOM(NX)];
+    int with_sigma = 0;
+    cj_status status = ready(s, slots, n, NULL, 0);
+    for (size_t k = 0; status == CJ_OK && k < n; ++k) {
+        if (orders[k] != 1) status = cj_refuse(s, "derivatives of outputs are of order 1, not %d", orders[k]);
+        else if (IN(slots[k], SLOT_DERIVATIVE, NX)) status = cj_refuse(s, "value reference %u is no output", slots[k]);
+        with_sigma |= IN(slots[k], SLOT_SIGMA, NSIGMA);
+    }
+    if (status == CJ_OK) status = cj_rates(s, dx);
+    if (status != CJ_OK) return status;
+    for (int k = 0; k < NX; ++k) *seed_of_known(s, (unsigned)(SLOT_STATE + k)) = dx[k];
+    memcpy(s->seed.u, s->now.u + NU, NU * sizeof(double));
+    tangent(s, with_sigma);
+    for (size_t k = 0; k < n; ++k) result[k] = *seed_of_unknown(s, slots[k]);
     return CJ_OK;
 }
 

@@ -10,7 +10,9 @@
 #endif
 #include "names.h"
 #undef cj_step
+#undef cj_step_along
 #define cj_step cj_step_fast
+#define cj_step_along cj_step_along_fast
 #include "step.c"
 #if defined(__clang__)
 #pragma clang attribute pop

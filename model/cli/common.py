@@ -34,6 +34,11 @@ COMMON: dict[str, dict[str, Any]] = {
         "metavar": "G",
         "help": "gravity in m/s² instead of the description's: a number for -z, or X,Y,Z",
     },
+    "--substeps": {
+        "metavar": "N",
+        "type": int,
+        "help": "shorter steps that a step may try where it has to, which bounds its cost; 1: none",
+    },
     "--no-compile": {"action": "store_true", "help": "do not use a C compiler"},
     "--progress": {"action": "store_true", "help": "show progress even if this is no terminal"},
     "--json": {"action": "store_true", "help": "print JSON for another program"},

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..describe.mechanism import Mechanism
 from ..joints.types import TYPES
+from ..run.steppers import STEPPERS
 from ..run.trajectory import Trajectory
 from ..show.table import table
-from ..simulation import METHODS, STEPPERS, Simulation
+from ..simulation import METHODS, Simulation
 from .common import (
     MANY,
     Options,
@@ -44,6 +45,7 @@ def add_arguments(option: Options) -> None:
     option("--method", "{fixed,variable}", text, choices=METHODS, default="fixed")
     text = "how a fixed step is taken: runge_kutta, or implicit for stiff mechanisms"
     option("--stepper", "NAME", text, default="runge_kutta")
+    option("--substeps")
     for name in PAPERS:
         option(f"--{name}", text=argparse.SUPPRESS, default=None)
     option("--tolerance", "X", "of the variable step (default 1e-10)", default="1e-10")
@@ -98,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
         "steps_refined": judgement.refined,
         "steps_unsettled": judgement.unsettled,
         "steps_undecided": judgement.undecided,
+        "substeps_tried": judgement.tries,
         "trusted": judgement.trusted,
         "loop_residual": float(np.max(np.abs(trajectory["loop.residual"]))),
         "singularity_distance": float(np.min(trajectory["singularity.distance"])),
@@ -119,11 +122,12 @@ def _simulation(args: argparse.Namespace) -> tuple[type[Simulation], dict[str, A
     """What knows the chosen ways to compute the motion: the papers' are asked for only if one is wanted."""
     ways = {option: value for option in PAPERS if (value := getattr(args, option)) is not None}
     if not ways and args.stepper in STEPPERS:
-        return Simulation, {"stepper": args.stepper}
+        return Simulation, {"stepper": args.stepper, "substeps": args.substeps}
     from ..papers.methods import NAMES, MethodSimulation
 
     ways["stepper"] = args.stepper
-    return MethodSimulation, {o: check_name(v, NAMES[o], f"--{o}", o) for o, v in ways.items()}
+    checked = {o: check_name(v, NAMES[o], f"--{o}", o) for o, v in ways.items()}
+    return MethodSimulation, checked | {"substeps": args.substeps}
 
 
 def page(summary: dict[str, Any]) -> str:
@@ -143,7 +147,9 @@ def page(summary: dict[str, Any]) -> str:
         ("imbalance", f"{s['imbalance']:.2e} J{part}" + ("" if s["trusted"] else ": not to be trusted")),
     ]
     if s["steps_judged"]:
-        counts = f"{s['steps_judged']} judged, {s['steps_refined']} refined, {s['steps_unsettled']} unsettled"
+        counts = f"{s['steps_judged']} judged, {s['steps_refined']} refined"
+        counts += f" in {s['substeps_tried']} sub-steps" if s["steps_refined"] else ""
+        counts += f", {s['steps_unsettled']} unsettled"
         counts += f", {s['steps_undecided']} undecided" if s["steps_undecided"] else ""
         rows.append(("steps", counts))
     if np.isfinite(s["singularity_distance"]):

@@ -41,7 +41,7 @@ class Equations:
     def symbols(self, *names: str) -> list[Any]:
         """MX symbols, as long as what they are called after; those not known here have a number a speed."""
         known = {"q": self.q.numel(), "r": self.q.numel(), "u": self.u.numel(), "p": self.p.numel()}
-        known |= {"work": 1, "h": 1, "error": 1}
+        known |= {"w": 2 * self.u.numel(), "work": 1, "h": 1, "error": 1}
         return [ca.MX.sym(name, known.get(name.rstrip("01"), self.v.numel())) for name in names]
 
     @property

@@ -97,18 +97,24 @@ def mend(eq: Equations) -> ca.Function:
     return ca.Function("mend", [eq.q, c, eq.p], [onto_manifold(metric(eq), -c)])
 
 
+def inputs_later(eq: Equations, w: Any, t: Any) -> Any:
+    """Inputs, and their rates if they have any, as they are after t seconds."""
+    nu = eq.u.numel()
+    return w if w.numel() == nu else ca.vertcat(w[:nu] + t * w[nu:], w[nu:])
+
+
 def leaving(eq: Equations, ordinary: ca.Function) -> ca.Function:
     """(q, v, work, u, p, h) → the results of an ordinary step, taken from rest by a where that is needed.
 
     d = ½ a t² and v = a t, up to a pose that is regular enough for G to be trusted; ordinarily on from there.
     """
-    q, v, work, u, p, h, a = eq.symbols("q", "v", "work", "u", "p", "h", "a")
+    q, v, work, w, p, h = symbols = ordinary.mx_in()
+    a, u = eq.symbols("a")[0], w[: eq.u.numel()]
     t = ca.fmin(h, ca.sqrt(2 * RESOLVED / ca.fmax(_size(eq, a), TINY)))
     q1, v1, _ = concluded(eq)(q, v, work, retraction(eq)(q, t**2 / 2 * a), t * a, work, p, 1)
     work1 = work + t / 2 * rates(eq)(q1, v1, u, p)[2]  # power grows like t
     onward = ca.Function.if_else("onward", ordinary, _arrived(ordinary))
-    by_second = list(onward(h > t, q1, v1, work1, u, p, h - t))
-    symbols = [q, v, work, u, p, h]
+    by_second = list(onward(h > t, q1, v1, work1, inputs_later(eq, w, t), p, h - t))
     ways = (
         ca.Function("by_second", [*symbols, a], by_second),
         ca.Function("by_first", [*symbols, a], ordinary.call(symbols)),

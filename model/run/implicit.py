@@ -40,9 +40,11 @@ from ..equations.terms import (
 from ..linear.exact import residual_slopes, tangent_map
 from ..manifold.judge import concluded
 from ..manifold.lift import displacement_rates
-from ..manifold.step import stepped
-from ..thresholds import SOFTNESS, SWEEPS
+from ..manifold.rest import inputs_later
+from ..manifold.step import HELD, Growth, stepped
+from ..thresholds import MOST_SUBSTEPS, SOFTNESS, SWEEPS
 
+_GROWTH = Growth(4, 0.35)  # longer sub-steps of what is stiff ask for more of them
 GAMMA = 0.5
 # Stage i is evaluated at x + h Σ A[i][j] K_j; its right side adds Σ C[i][j] K_j; x' = x + h Σ B[i] K_i.
 A = ((), (0.0,), (2.0, 0.0), (2.0, 0.0, 1.0))
@@ -50,9 +52,17 @@ C = ((), (4.0,), (1.0, -1.0), (1.0, -1.0, -8.0 / 3.0))
 B = (2.0, 0.0, 1.0, 1.0)
 
 
-def implicit(eq: Equations) -> ca.Function:
-    """(q, v, work, u, p, h) → (q, v, work, verdict): a step, judged and refined as an explicit one is."""
-    return stepped(eq, rosenbrock(eq))
+def implicit(eq: Equations, substeps: int = MOST_SUBSTEPS, inputs: str = HELD) -> ca.Function:
+    """(q, v, work, u, p, h) → (q, v, work, verdict): a step, judged and refined as an explicit one is.
+
+    Inputs that go along a line have their value in the middle of every step or sub-step.
+    """
+    once = rosenbrock(eq)
+    if inputs != HELD:
+        q, v, work, w, p, h = symbols = eq.symbols("q", "v", "work", inputs, "p", "h")
+        middle = inputs_later(eq, w, h / 2)[: eq.u.numel()]
+        once = ca.Function("rosenbrock", symbols, list(once(q, v, work, middle, p, h)))
+    return stepped(eq, once, substeps, _GROWTH)
 
 
 def rosenbrock(eq: Equations) -> ca.Function:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..manifold.step import VERDICT
 from ..thresholds import ENERGY_ROUND_OFF, TRUSTED
 
 
@@ -21,6 +22,7 @@ class Judgement:
     refined: int = 0  # of these: done again in shorter ones
     unsettled: int = 0  # of these: too coarse even so
     undecided: int = 0  # of these: at a singularity, with two ways to go on; straight on was taken
+    tries: int = 0  # shorter steps that were tried in place of those
     made_up: float = 0.0  # energy that unsettled steps had too much or too little, and were given back
     imbalance: float = 0.0  # largest change of energy less work, up to any record
     scale: float = 0.0  # most kinetic energy, and the ranges of potential energy and work
@@ -69,8 +71,12 @@ class Audit:
 
     def judgement(self, tally: np.ndarray) -> Judgement:
         """`tally` counts steps judged, and sums up their verdicts."""
-        judged, refined, unsettled, undecided = (int(x) for x in tally[:4])
-        counts = judged, refined, unsettled, undecided, float(tally[4])
+        judged = int(tally[0])
+        said = dict(zip(VERDICT, tally[1:], strict=True))
+        refined, unsettled, undecided, tries = (
+            int(said[name]) for name in ("refined", "unsettled", "undecided", "tries")
+        )
+        counts = judged, refined, unsettled, undecided, tries, float(said["made_up"])
         if not self._rows:
             return Judgement(*counts)
         with np.errstate(all="ignore"):

@@ -25,6 +25,7 @@ from ..thresholds import (
     TOO_SHORT,
 )
 from .integrate import DormandPrince, Place
+from .steppers import STEPPERS
 
 
 def rates_on_loops(eq: Equations) -> ca.Function:
@@ -86,7 +87,7 @@ class VariableSteps(DormandPrince):
                 self._distance(x1) if self._regular == np.inf else max(self._regular, self._distance(x1))
             )
             self._easy, self._regular = max(length, self._easy), regular
-        self.tally += 1, tries > 0, error > 1, 0, 0, 0
+        self.tally += 1, tries > 0, error > 1, 0, 0, 0, tries
         return None
 
     def _distance(self, x: np.ndarray) -> float:
@@ -115,7 +116,7 @@ class VariableSteps(DormandPrince):
 
     def _jumped(self, length: float) -> tuple[np.ndarray, np.ndarray]:
         s = self.simulation
-        kernel = s.engine.kernel("runge_kutta", step.runge_kutta)
+        kernel = s.engine.kernel(*STEPPERS["runge_kutta"].traced())
         q, v, work = np.split(self._from[1], self._borders)
         *new, verdict = kernel(q, v, work, s.u, s.p, length)
         return np.concatenate(new), verdict

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..describe.drawing import orientation
-from ..describe.mechanism import GROUND
+from ..describe.mechanism import GROUND, Mechanism
 from ..joints.types import TYPES
 from ..robots.shapes import corners, radius
 from ..robots.surfaces import hull, surfaces
@@ -91,8 +91,7 @@ class Scene:
             frame = self.scene.add_frame(f"/bodies/{name}", show_axes=False)
             self._add_visuals(name, f"/bodies/{name}", colour)
             return frame
-        drawn = corners(self.mechanism)[name]
-        vertices, faces = swollen(np.array(drawn), self.thick if len(drawn) > 1 else 3 * self.thick)
+        vertices, faces = body_solid(self.mechanism, name)
         return self.scene.add_mesh_simple(f"/bodies/{name}", vertices, faces, color=colour)
 
     def _add_visuals(self, body: str, path: str, otherwise: tuple[int, int, int]) -> None:
@@ -149,6 +148,12 @@ class Scene:
             along = along * min(1.0, LONGEST * self.size / length) if length > 0 else along
             ends.append((here, here + along))
         return np.array(ends)
+
+
+def body_solid(mechanism: Mechanism, name: str) -> tuple[Points, np.ndarray]:
+    """Vertices and faces of a body in its own frame."""
+    drawn, thick = corners(mechanism)[name], radius(mechanism)
+    return swollen(np.array(drawn), thick if len(drawn) > 1 else 3 * thick)
 
 
 def swollen(middle: Points, thick: float) -> tuple[Points, np.ndarray]:

@@ -9,7 +9,9 @@ import numpy as np
 from ...describe.mechanism import Mechanism
 from ...engine import Engine
 from ...errors import SimulationError
-from ...simulation import STEPPERS, Simulation
+from ...manifold.step import HELD
+from ...run.steppers import STEPPERS
+from ...simulation import Simulation
 from . import accelerations, stabilization, thesis_charts
 from .chart_form import ChartSolver
 from .huang import Taylor
@@ -78,9 +80,11 @@ class MethodSimulation(Simulation):
             return self.method().accelerate(self.q, self.v)
         return super().accelerations()
 
-    def _advance(self, h: float) -> None:
+    def _advance(self, h: float, inputs: str = HELD) -> None:
         if self._way == "traced":
-            return super()._advance(h)
+            return super()._advance(h, inputs)
+        if inputs != HELD:
+            raise SimulationError("the papers' methods hold their inputs during a step; give no rates")
         if self._way == "taylor":
             self._taylor = self._taylor or Taylor(self)
         way = self._taylor or self.method()

@@ -1,0 +1,25 @@
+"""Steps of time by name, each traced and compiled whole."""
+
+from ..errors import SimulationError
+from ..manifold.step import runge_kutta
+from ..manifold.stepper import Stepper
+from .implicit import implicit
+
+STEPPERS = {
+    "runge_kutta": Stepper("runge_kutta", runge_kutta),
+    "single": Stepper("single", runge_kutta, 1),
+    "implicit": Stepper("implicit", implicit),
+}
+
+
+def stepper(name: str, substeps: int | None = None) -> Stepper:
+    """The step of this name with at most so many sub-steps; as many as it takes if None."""
+    if name not in STEPPERS:
+        raise SimulationError(f"there is no stepper '{name}'; known: {', '.join(STEPPERS)}")
+    known = STEPPERS[name]
+    most = known.substeps if substeps is None else substeps
+    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= known.substeps:
+        raise SimulationError(
+            f"substeps of '{name}' must be a whole number from 1 to {known.substeps}, not {substeps}"
+        )
+    return Stepper(name, known.trace, most)
