@@ -133,7 +133,7 @@ def test_the_log_says_what_was_asked_for(fmi: int) -> None:
             (False, list(LOG_CATEGORIES), set()),
             (True, ["logNonlinearSystems"], {"logNonlinearSystems"}),
             (True, ["logStatusError"], {"logStatusError"}),
-            (True, [], {"logStatusError", "logNonlinearSystems"}),
+            (True, [], {"logStatusError", "logNonlinearSystems", "logEffort"}),
         ):
             fmu.reset()
             fmu.setDebugLogging(on, categories)
