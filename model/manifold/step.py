@@ -145,7 +145,7 @@ def refined(eq: Equations, once: ca.Function, substeps: int, growth: Growth) -> 
         share = (1 - done) / (substeps - tries)
         forced, length = length <= share, ca.fmax(length, share)
     else:
-        weary = ca.logic_and(tries > 0, ca.fmod(tries, PATIENCE) == 0)
+        weary = ca.logic_and(tries > 0, PATIENCE * ca.floor(tries / PATIENCE) == tries)
         forced = ca.logic_or(tries >= substeps - 1, ca.logic_and(weary, length <= SHORTEST))
         length = ca.if_else(forced, 1 - done, length)
     *new, error = once(q, v, work, inputs_later(eq, w, done * h), p, length * h)
