@@ -297,3 +297,43 @@ def test_import_writes_our_description_and_tells_the_gap(tmp_path: Path, capsys)
     assert main(["import", str(tmp_path / "none.urdf")]) == 2
     assert main(["show", str(path)]) == 0
     assert main(["assemble", str(path), "-o", str(tmp_path / "other.yaml")]) == 0
+
+
+XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:include filename="{}"/><xacro:property name="mass" value="${{2 * 0.5}}"/>
+<link name="base"/><xacro:bar name="arm" m="${{mass}}"/>
+<joint name="pin" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
+MACRO = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:macro name="bar" params="name m"><link name="${name}">
+<inertial><origin xyz="0.5 0 0"/><mass value="${m}"/><inertia ixx="0.01" iyy="${m / 12}" izz="${m / 12}" ixy="0"
+ixz="0" iyz="0"/></inertial></link></xacro:macro></robot>"""
+
+
+def test_xacro_is_expanded(tmp_path: Path) -> None:
+    pytest.importorskip("xacro")
+    (tmp_path / "bar.xacro").write_text(MACRO)
+    mechanism = load(written(tmp_path, "robot.xacro", XACRO.format("bar.xacro")))
+    assert mechanism.body("arm").mass == 1.0 and mechanism.body("arm").inertia[1] == pytest.approx(1 / 12)
+
+
+def test_xacro_reads_nothing_outside_its_folder(tmp_path: Path) -> None:
+    pytest.importorskip("xacro")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "bar.xacro").write_text(MACRO)
+    refused(written(tmp_path / "in", "robot.xacro", XACRO.format("../bar.xacro")), "outside the folder")
+    (tmp_path / "in" / "bar.xacro").write_text("<!DOCTYPE a [<!ENTITY b 'c'>]>" + MACRO)
+    refused(written(tmp_path / "in", "robot.xacro", XACRO.format("bar.xacro")), "entities are refused")
+    secret = XACRO.format("bar.xacro").replace("2 * 0.5", "xacro.load_yaml('/etc/hostname')")
+    (tmp_path / "in" / "bar.xacro").write_text(MACRO)
+    refused(written(tmp_path / "in", "robot.xacro", secret), "outside the folder")
+
+
+def test_xacro_that_never_ends_is_stopped(tmp_path: Path, monkeypatch) -> None:
+    pytest.importorskip("xacro")
+    monkeypatch.setattr("cutjoint.model.robots.read_urdf.LONGEST_EXPANSION", 3)
+    (tmp_path / "bar.xacro").write_text(MACRO)
+    endless = XACRO.format("bar.xacro").replace("2 * 0.5", "9**9**9**9")
+    refused(written(tmp_path, "robot.xacro", endless), "takes longer than 3 s|xacro: ")
+    refused(
+        written(tmp_path, "robot.xacro", XACRO.format("bar.xacro").replace("mass}", "weight}")),
+        "xacro: .*weight",
+    )

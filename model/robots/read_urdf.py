@@ -4,6 +4,9 @@ A URDF joint's frame lies in the parent at `origin`; the child's frame is the jo
 or slides along, `axis` in the child's axes, through the child's origin.
 """
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from math import inf
 from pathlib import Path
@@ -15,6 +18,7 @@ from .placement import HERE, PlacedFrame, along, roll_pitch_yaw
 from .robot import Coupled, Drive, Robot, RobotJoint, RobotLink, RobotVisual, left_out, shapes_of
 from .xml_nodes import Node, parse_xml, read_xml
 
+LONGEST_EXPANSION = 30  # seconds that xacro may take
 # URDF's types in our words; `ball` and `spherical` are what others add to it.
 TYPES = {
     "revolute": "revolute",
@@ -36,17 +40,21 @@ def read_urdf(path: Path) -> tuple[Robot, Node]:
 
 
 def read_xacro(path: Path) -> tuple[Robot, Node]:
-    """The same of a xacro file, expanded by the `xacro` package."""
-    try:
-        import xacro
-    except ImportError:
-        raise DescriptionError(f"{path}: install 'xacro' (pip install xacro) to read xacro files") from None
+    """The same of a xacro file, expanded by the `xacro` package in a process of its own."""
     read_xml(path)  # refuses what is no XML, or not safe
+    program = [sys.executable, str(Path(__file__).with_name("expand_xacro.py")), str(path.resolve())]
+    kept = ("PATH", "PYTHONPATH", "AMENT_PREFIX_PATH", "SYSTEMROOT")
+    env = {key: os.environ[key] for key in kept if key in os.environ}
     try:
-        text = xacro.process_file(str(path)).toxml()
-    except Exception as error:  # xacro evaluates expressions and may raise anything
-        raise DescriptionError(f"{path}: xacro: {' '.join(str(error).split())}") from None
-    return tree(parse_xml(text.encode(), str(path)))
+        done = subprocess.run(program, capture_output=True, env=env, timeout=LONGEST_EXPANSION)
+    except subprocess.TimeoutExpired:
+        raise DescriptionError(
+            f"{path}: xacro takes longer than {LONGEST_EXPANSION} s; simplify it"
+        ) from None
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise DescriptionError(f"{path}: {lines[-1] if lines else 'xacro failed'}")
+    return tree(parse_xml(done.stdout, str(path)))
 
 
 def tree(root: Node) -> tuple[Robot, Node]:
