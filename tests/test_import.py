@@ -301,11 +301,12 @@ def test_import_writes_our_description_and_tells_the_gap(tmp_path: Path, capsys)
 
 XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:include filename="{}"/><xacro:property name="mass" value="${{2 * 0.5}}"/>
-<link name="base"/><xacro:bar name="arm" m="${{mass}}"/>
-<joint name="pin" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
-MACRO = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:macro name="bar" params="name m"><link name="${name}">
-<inertial><origin xyz="0.5 0 0"/><mass value="${m}"/><inertia ixx="0.01" iyy="${m / 12}" izz="${m / 12}" ixy="0"
-ixz="0" iyz="0"/></inertial></link></xacro:macro></robot>"""
+<link name="base"/><xacro:bar name="arm" m="${{mass}}"/><joint name="pin" type="continuous">
+<parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
+MACRO = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:macro name="bar" params="name m"><link name="${name}">
+<inertial><origin xyz="0.5 0 0"/><mass value="${m}"/><inertia ixx="0.01" iyy="${m / 12}" izz="${m / 12}"
+ixy="0" ixz="0" iyz="0"/></inertial></link></xacro:macro></robot>"""
 
 
 def test_xacro_is_expanded(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,4 +182,41 @@ def test_a_bicycle_rolls_and_is_steered_over_ros() -> None:
         model = json.loads(client.latched(String, "linear_model").data)
         assert np.shape(model["A"]) == (7 + 3, 7 + 3)
         assert np.allclose(model["A"], twin.simulation.linearize().A, rtol=1e-9, atol=1e-9)
+        assert process.stop() == 0, process.output
+
+
+GRIPPER = """<robot name="gripper">
+<link name="palm"/>
+<link name="left-finger"><inertial><origin xyz="0.05 0 0"/><mass value="0.2"/>
+  <inertia ixx="1e-4" iyy="4e-4" izz="4e-4" ixy="0" ixz="0" iyz="0"/></inertial>
+  <visual><origin xyz="0.05 0 0"/><geometry><box size="0.1 0.02 0.02"/></geometry></visual></link>
+<link name="right-finger"><inertial><origin xyz="0.05 0 0"/><mass value="0.2"/>
+  <inertia ixx="1e-4" iyy="4e-4" izz="4e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="left/knuckle" type="revolute"><parent link="palm"/><child link="left-finger"/>
+  <axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="5" velocity="1"/></joint>
+<joint name="right/knuckle" type="revolute"><parent link="palm"/><child link="right-finger"/>
+  <axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="5" velocity="1"/>
+  <mimic joint="left/knuckle" multiplier="-1"/></joint>
+<transmission name="t"><joint name="left/knuckle"/></transmission></robot>"""
+
+
+def test_a_robot_keeps_its_own_names_over_ros(tmp_path: Path) -> None:
+    """A URDF with names that are no identifiers, a mimic joint and a shape: commands, states, description."""
+    (tmp_path / "gripper.urdf").write_text(GRIPPER)
+    domain = new_domain()
+    path = str(tmp_path / "gripper.urdf")
+    with node(domain, path, "--mode", "lock_step", "--rate", "500") as process, Client(domain) as client:
+        client.ready(process)
+        twin = Twin(path)
+        for k in range(10):
+            command = JointState(name=["left/knuckle"], effort=array("d", [0.3]))
+            client.joint_commands.publish(command)
+            twin.step([0.3])
+            assert twin.same(answer(client, k + 1)), f"step {k}"
+        state = client.states[-1]
+        assert list(state.name) == ["left/knuckle", "right/knuckle"]
+        assert state.position[0] == pytest.approx(-state.position[1], abs=1e-14) and state.position[0] != 0
+        text = client.latched(String, "robot_description").data
+        assert '<mimic joint="left/knuckle" multiplier="-1.0" offset="0.0" />' in text
+        assert '<link name="left-finger">' in text and '<box size="0.1 0.02 0.02" />' in text
         assert process.stop() == 0, process.output

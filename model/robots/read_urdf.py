@@ -48,9 +48,7 @@ def read_xacro(path: Path) -> tuple[Robot, Node]:
     try:
         done = subprocess.run(program, capture_output=True, env=env, timeout=LONGEST_EXPANSION)
     except subprocess.TimeoutExpired:
-        raise DescriptionError(
-            f"{path}: xacro takes longer than {LONGEST_EXPANSION} s; simplify it"
-        ) from None
+        raise DescriptionError(f"{path}: xacro takes longer than {LONGEST_EXPANSION} s") from None
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         raise DescriptionError(f"{path}: {lines[-1] if lines else 'xacro failed'}")
