@@ -15,11 +15,14 @@ import pytest
 from cutjoint.fmu.export import export
 from cutjoint.model import Simulation
 from cutjoint.model.cli.view import find_port
+from cutjoint.model.describe.mechanism import outer_name
+from cutjoint.model.describe.yaml_text import parse
 from cutjoint.model.loading import load_robot
 from cutjoint.model.robots.translate import Wishes
 from cutjoint.model.show.view import Viewer
 from cutjoint.model.verify.motion import WatchedMotion, apart, moved
 from fmu_tools import get, initialize, instance
+from scipy.optimize import least_squares
 
 FOLDER = Path(os.environ.get("CUTJOINT_ROBOTS") or Path(__file__).parents[2] / "shared" / "robots")
 FILES = sorted(p for p in FOLDER.rglob("*") if p.suffix in (".urdf", ".xml", ".sdf"))
@@ -88,3 +91,58 @@ def test_it_loads_closes_swings_and_is_exported_and_shown(path: Path, tmp_path: 
     assert total == pytest.approx(ours, abs=1e-4 * max(abs(ours), 1.0))
     viewer = Viewer(Simulation(mechanism, compile=False), find_port(None), {}, 0.05)
     viewer.close()
+
+
+# -- Pinocchio on the same files ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.parent.parent.name == "urdf_yaml"], ids=label)
+def test_closed_loops_accelerate_as_pinocchio_says(path: Path) -> None:
+    """Links of the tree are put where ours are, by least squares; then accelerations of all of them agree."""
+    pin = pytest.importorskip("pinocchio")
+    mechanism = load_robot(path).mechanism
+    s = Simulation(mechanism, compile=False)
+    s.run(0.1)
+    model = pin.buildModelFromUrdf(str(path))
+    data = model.createData()
+    links = {outer_name(body): body.name for body in mechanism.bodies}
+    frames = {name: model.getFrameId(name, pin.BODY) for name in links}
+    poses, found = s.body_poses(), s.outputs()
+
+    def off(dq: np.ndarray) -> np.ndarray:
+        pin.framesForwardKinematics(model, data, pin.integrate(model, pin.neutral(model), dq))
+        parts = []
+        for name, k in frames.items():
+            R, p = poses[links[name]]
+            parts += [data.oMf[k].translation - p, (data.oMf[k].rotation - R).ravel()]
+        return np.concatenate(parts)
+
+    fit = least_squares(off, np.zeros(model.nv), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    assert np.abs(fit.fun).max() < 1e-9
+    q = pin.integrate(model, pin.neutral(model), fit.x)
+    axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    J = np.vstack([pin.computeFrameJacobian(model, data, q, k, axes) for k in frames.values()])
+    what = ("velocity", "angular_velocity")
+    twists = np.concatenate([found[f"body.{body}.{x}"] for body in links.values() for x in what])
+    v = np.linalg.lstsq(J, twists, rcond=None)[0]
+    assert np.abs(J @ v - twists).max() < 1e-9 * np.abs(twists).max()
+    beside = parse(path.with_suffix(".yaml").read_text()).values
+    loops, kept = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for pair, kind in zip(beside["closed_loop"], beside["type"], strict=True):
+        ends = [model.frames[model.getFrameId(name)] for name in pair]
+        sides = [x for end in ends for x in (end.parentJoint, end.placement)]
+        contact = pin.ContactType.CONTACT_3D if kind == "3d" else pin.ContactType.CONTACT_6D
+        loops.append(pin.RigidConstraintModel(contact, model, *sides, pin.ReferenceFrame.LOCAL))
+        kept.append(loops[-1].createData())
+    pin.initConstraintDynamics(model, data, loops, kept)
+    settings = pin.ProximalSettings(1e-15, 1e-10, 200)
+    friction = {outer_name(j): j for j in mechanism.joints if any((*j.damping, *j.friction))}
+    assert not friction
+    a = pin.constraintDynamics(model, data, q, v, 0 * v, list(loops), list(kept), settings)
+    pin.forwardKinematics(model, data, q, v, a)
+    pin.updateFramePlacements(model, data)
+    theirs = {n: pin.getFrameClassicalAcceleration(model, data, k, axes).linear for n, k in frames.items()}
+    size = max(float(np.abs(x).max()) for x in theirs.values())
+    worst = max(float(np.abs(found[f"body.{links[n]}.acceleration"] - x).max()) for n, x in theirs.items())
+    print(f"{label(path):52} accelerations {size:9.3f}, apart from Pinocchio's {worst / size:.1e}")
+    assert worst < 1e-8 * size
