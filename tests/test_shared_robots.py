@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cutjoint.fmu.export import export
 from cutjoint.model import Simulation
+from cutjoint.model.cli.main import main
 from cutjoint.model.cli.view import find_port
 from cutjoint.model.describe.mechanism import outer_name
 from cutjoint.model.describe.yaml_text import parse
 from cutjoint.model.loading import load_robot
+from cutjoint.model.robots.read_mjcf import _without_meshes
 from cutjoint.model.robots.translate import Wishes
 from cutjoint.model.show.view import Viewer
 from cutjoint.model.verify.motion import WatchedMotion, apart, moved
-from fmu_tools import get, initialize, instance
+from fmu_tools import get, initialize, instance, put
+from ros_client import Client, new_domain, node
 from scipy.optimize import least_squares
+from std_msgs.msg import Float64MultiArray
+from test_import_peers import placed, terms
 
 FOLDER = Path(os.environ.get("CUTJOINT_ROBOTS") or Path(__file__).parents[2] / "shared" / "robots")
 FILES = sorted(p for p in FOLDER.rglob("*") if p.suffix in (".urdf", ".xml", ".sdf"))
@@ -30,7 +36,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not FILES, reason="no robots beside the project"),
 ]
-SIDEWAYS = (0.0, -9.81, 0.0)  # for what lies flat: hinges along gravity do not feel it
+PLAIN = ("revolute", "prismatic")
+SIDEWAYS = (5.0, -8.0, 0.0)  # for what lies flat: hinges along gravity do not feel it
 HEAD = "{:52}{:>5}{:>4}{:>5}{:>5}{:>5}{:>7}{:>8}{:>9}{:>9}{:>9}{:>7}"
 
 
@@ -69,7 +76,7 @@ def test_it_loads_closes_swings_and_is_exported_and_shown(path: Path, tmp_path: 
     simulation.step(1e-3)
     ready = time.perf_counter()
     simulation.reset()
-    motion = moved(simulation, simulation.state, 1000, 1e-3, lambda part: None, finer=2)
+    motion = moved(simulation, simulation.state, 1000, 1e-3, lambda part: None, finer=4)
     energy = lost(simulation, motion)
     swung = apart(simulation, motion.states[-1:], motion.states[:1])
     found = simulation.topology()
@@ -146,3 +153,116 @@ def test_closed_loops_accelerate_as_pinocchio_says(path: Path) -> None:
     worst = max(float(np.abs(found[f"body.{links[n]}.acceleration"] - x).max()) for n, x in theirs.items())
     print(f"{label(path):52} accelerations {size:9.3f}, apart from Pinocchio's {worst / size:.1e}")
     assert worst < 1e-8 * size
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.suffix == ".xml"], ids=label)
+def test_open_trees_are_mujocos(path: Path) -> None:
+    """Mass matrix and bias of all hinges and slides, at random places of them."""
+    mujoco = pytest.importorskip("mujoco")
+    spec = mujoco.MjSpec.from_file(str(path))
+    _without_meshes(mujoco, spec, path.parent)
+    m = spec.compile()
+    d = mujoco.MjData(m)
+    s = Simulation(load_robot(path).mechanism, compile=False)
+    singles = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]
+    theirs = [m.joint(j).name for j in singles]
+    ours = {outer_name(joint): joint.name for joint in s.mechanism.joints}
+    names = [ours[name] for name in theirs]
+    random, worst = np.random.default_rng(2), 0.0
+    for _ in range(3):
+        at = [int(m.jnt_qposadr[j]) for j in singles]
+        dofs = [int(m.jnt_dofadr[j]) for j in singles]
+        d.qpos[:], d.qvel[:] = m.qpos0, 0.0
+        for j, k in zip(singles, at, strict=True):
+            low, high = m.jnt_range[j] if m.jnt_limited[j] else (-1.0, 1.0)
+            d.qpos[k] = random.uniform(low + 0.1 * (high - low), high - 0.1 * (high - low))
+        d.qvel[dofs] = random.normal(size=len(dofs))
+        mujoco.mj_forward(m, d)
+        placed(s, names, d.qpos[at], d.qvel[dofs])
+        M, bias = terms(s, names)
+        full = np.zeros((m.nv, m.nv))
+        try:
+            mujoco.mj_fullM(m, d, full)
+        except TypeError:  # older releases take the packed matrix
+            mujoco.mj_fullM(m, full, d.qM)
+        wanted = full[np.ix_(dofs, dofs)]
+        force = (d.qfrc_bias - d.qfrc_passive - d.qfrc_actuator)[dofs]
+        worst = max(worst, np.abs(M - wanted).max() / np.abs(wanted).max())
+        if not (m.actuator_trntype == 3).any():  # a servo on a sum of coupled joints acts on one of them here
+            worst = max(worst, np.abs(bias - force).max() / np.abs(force).max())
+    print(f"{label(path):52} mass matrix and bias apart from MuJoCo's by {worst:.1e}")
+    assert worst < 1e-10
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.suffix == ".urdf"], ids=label)
+def test_open_trees_are_pinocchios(path: Path) -> None:
+    """The same of URDF, without what closes its loops, for the joints that are hinges and slides of ours."""
+    pin = pytest.importorskip("pinocchio")
+    model = pin.buildModelFromUrdf(str(path))
+    data = model.createData()
+    s = Simulation(load_robot(path).mechanism, compile=False)
+    ours = {outer_name(j): j.name for j in s.mechanism.joints if j.name in s.tree.q and j.type in PLAIN}
+    known = [name for name in list(model.names)[1:] if name in ours]
+    if len(known) < model.njoints - 1 or s.tree.nv < model.nv:
+        pytest.skip("hinges of it are balls of ours, or in another tree: its loops are compared instead")
+    names, random, worst = [ours[name] for name in known], np.random.default_rng(3), 0.0
+    where = [model.joints[model.getJointId(name)] for name in known]
+    for _ in range(3):
+        x, v = random.uniform(-1, 1, len(known)), random.normal(size=model.nv)
+        q = pin.neutral(model)
+        for joint, each in zip(where, x, strict=True):
+            q[joint.idx_q : joint.idx_q + joint.nq] = each if joint.nq == 1 else (np.cos(each), np.sin(each))
+        rows = [joint.idx_v for joint in where]
+        placed(s, names, x, v[rows])
+        M, bias = terms(s, names)
+        wanted = pin.crba(model, data, q)
+        wanted = (np.triu(wanted) + np.triu(wanted, 1).T)[np.ix_(rows, rows)]
+        force = pin.rnea(model, data, q, v, 0 * v)[rows]
+        worst = max(worst, np.abs(M - wanted).max() / np.abs(wanted).max())
+        worst = max(worst, np.abs(bias - force).max() / np.abs(force).max())
+    print(f"{label(path):52} mass matrix and bias apart from Pinocchio's by {worst:.1e}")
+    assert worst < 1e-10
+
+
+# -- a real platform ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.name == "stewart.sdf"], ids=label)
+def test_a_platform_is_driven_by_its_pistons_as_fmu_and_as_ros_node(path: Path, tmp_path: Path) -> None:
+    """Six freedoms, and pistons that lift it: FMU, node and engine agree."""
+    wishes = Wishes(base="fixed", drive=("piston?_prismatic_joint",))
+    mechanism = load_robot(path, wishes).mechanism
+    assert len(mechanism.motors) == 6
+    target = tmp_path / "platform.yaml"
+    words = ["import", str(path), "--base", "fixed", "--drive", *wishes.drive, "-o", str(target)]
+    assert main(words) == 0
+    s = Simulation(str(target))
+    assert s.topology().mobility == 6
+    held = s.inverse_dynamics()
+    push = [float(x) + 4.0 for x in held]
+    domain = new_domain()
+    words = ["--mode", "lock_step", "--rate", "500"]
+    with node(domain, str(target), *words) as process, Client(domain) as client:
+        client.ready(process)
+        export(str(target), tmp_path / "platform.fmu", step=2e-3, picture=False)
+        names = list(s.inputs)
+        with instance(tmp_path / "platform.fmu") as fmu:
+            initialize(fmu)
+            put(fmu, {f"input.{name}": x for name, x in zip(names, push, strict=True)})
+            s.set_inputs(push)
+            for k in range(100):
+                client.commands.publish(Float64MultiArray(data=array("d", push)))
+                s.step(2e-3)
+                fmu.doStep(k * 2e-3, 2e-3)
+                client.until(lambda: len(client.states) > k, f"joint state {k}")  # noqa: B023
+            wanted = s.outputs()
+            lifted = wanted["body.platform_link.position"]
+            found = get(fmu, [f"body.platform_link.position[{k}]" for k in (1, 2, 3)])
+        state = dict(zip(client.states[99].name, client.states[99].position, strict=True))
+        assert process.stop() == 0, process.output
+    np.testing.assert_allclose(found, lifted, atol=1e-9)
+    for motor in s.mechanism.motors:
+        assert state[outer_name(s.mechanism.joint(motor.joint))] == pytest.approx(
+            float(wanted[f"joint.{motor.joint}.position"]), abs=1e-9
+        )
+    print(f"platform lifted to {lifted}, loops closed to {float(wanted['loop.residual']):.1e}")
