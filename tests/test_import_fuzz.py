@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cutjoint.model import Mechanism, Simulation, load
+from cutjoint.model.cli.convert import convert
 from cutjoint.model.errors import CutjointError
 from cutjoint.model.loading import load_robot
 from robot_files import DIALECTS, DRAWN, MJCF, ONE, SDF, TWO
@@ -44,27 +46,63 @@ def mutated(text: str, pick: random.Random) -> str:
     return text
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, list[tuple[str, str]]]:
+    """The files above, and what we write ourselves, with shapes, mimics, frames and motors."""
+    folder, found = tmp_path_factory.mktemp("written"), {}
+    for ending, given in FILES.items():
+        convert(load("gripper"), folder / f"gripper.{ending}", "loop")
+        found[ending] = [*given, ((folder / f"gripper.{ending}").read_text(), "")]
+    return found
+
+
+def mutant(seed: int, known: list[tuple[str, str]], path: Path) -> Mechanism | None:
+    """The mechanism of a mutated file, None if it is refused in a sentence."""
+    pick = random.Random(seed)
+    text, beside = pick.choice(known)
+    if beside and pick.random() < 0.5:
+        beside = mutated(beside, pick)
+    else:
+        text = mutated(text, pick)
+    path.write_text(text)
+    path.with_suffix(".yaml").write_text(beside or "{}")
+    try:
+        return load_robot(path).mechanism
+    except CutjointError as refusal:
+        assert str(refusal) and "\n" not in str(refusal), (seed, refusal)
+        return None
+
+
 @pytest.mark.parametrize("ending", FILES)
-def test_mutations_become_a_sentence_or_a_mechanism(ending: str, tmp_path: Path) -> None:
+def test_mutations_become_a_sentence_or_a_mechanism(ending: str, files, tmp_path: Path) -> None:
     if ending == "xml":
         pytest.importorskip("mujoco")
-    read = 0
+    made = [mutant(seed, files[ending], tmp_path / f"robot.{ending}") for seed in range(1000)]
+    read = [mechanism for mechanism in made if mechanism is not None]
+    for mechanism in read:
+        for body in mechanism.bodies:
+            assert np.isfinite([body.mass, *body.com, *body.inertia]).all()
+        for visual in mechanism.visuals:
+            assert np.isfinite([*visual.size, *visual.at, *visual.orientation, *visual.colour]).all()
+    assert 50 < len(read) < 950
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", FILES)
+def test_mutations_move_or_say_why_not(ending: str, files, tmp_path: Path) -> None:
+    """Whatever was read is assembled, moved and written again: numbers that are finite, or a sentence."""
+    moved = 0
     for seed in range(1000):
-        pick = random.Random(seed)
-        text, beside = pick.choice(FILES[ending])
-        if beside and pick.random() < 0.5:
-            beside = mutated(beside, pick)
-        else:
-            text = mutated(text, pick)
-        path = tmp_path / f"robot.{ending}"
-        path.write_text(text)
-        path.with_suffix(".yaml").write_text(beside or "{}")
+        mechanism = mutant(seed, files[ending], tmp_path / f"robot.{ending}")
+        if mechanism is None:
+            continue
         try:
-            mechanism = load_robot(path).mechanism
+            simulation = Simulation(mechanism, compile=False)
+            simulation.step(1e-3)
+            convert(mechanism, tmp_path / f"again.{ending}", "loop")
         except CutjointError as refusal:
             assert str(refusal) and "\n" not in str(refusal), (seed, refusal)
             continue
-        read += 1
-        for body in mechanism.bodies:
-            assert np.isfinite([body.mass, *body.com, *body.inertia]).all(), seed
-    assert 50 < read < 950
+        assert np.isfinite([*simulation.q, *simulation.v, simulation.energy()]).all(), seed
+        moved += 1
+    assert moved > 50
