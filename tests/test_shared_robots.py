@@ -24,7 +24,7 @@ from cutjoint.model.robots.read_mjcf import _without_meshes
 from cutjoint.model.robots.translate import Wishes
 from cutjoint.model.show.view import Viewer
 from cutjoint.model.verify.motion import WatchedMotion, apart, moved
-from fmu_tools import get, initialize, instance, put
+from fmu_tools import get, initialize, instance, names, put
 from ros_client import Client, new_domain, node
 from scipy.optimize import least_squares
 from std_msgs.msg import Float64MultiArray
@@ -167,7 +167,7 @@ def test_open_trees_are_mujocos(path: Path) -> None:
     singles = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]
     theirs = [m.joint(j).name for j in singles]
     ours = {outer_name(joint): joint.name for joint in s.mechanism.joints}
-    names = [ours[name] for name in theirs]
+    mine = [ours[name] for name in theirs]
     random, worst = np.random.default_rng(2), 0.0
     for _ in range(3):
         at = [int(m.jnt_qposadr[j]) for j in singles]
@@ -178,8 +178,8 @@ def test_open_trees_are_mujocos(path: Path) -> None:
             d.qpos[k] = random.uniform(low + 0.1 * (high - low), high - 0.1 * (high - low))
         d.qvel[dofs] = random.normal(size=len(dofs))
         mujoco.mj_forward(m, d)
-        placed(s, names, d.qpos[at], d.qvel[dofs])
-        M, bias = terms(s, names)
+        placed(s, mine, d.qpos[at], d.qvel[dofs])
+        M, bias = terms(s, mine)
         full = np.zeros((m.nv, m.nv))
         try:
             mujoco.mj_fullM(m, d, full)
@@ -205,7 +205,7 @@ def test_open_trees_are_pinocchios(path: Path) -> None:
     known = [name for name in list(model.names)[1:] if name in ours]
     if len(known) < model.njoints - 1 or s.tree.nv < model.nv:
         pytest.skip("hinges of it are balls of ours, or in another tree: its loops are compared instead")
-    names, random, worst = [ours[name] for name in known], np.random.default_rng(3), 0.0
+    mine, random, worst = [ours[name] for name in known], np.random.default_rng(3), 0.0
     where = [model.joints[model.getJointId(name)] for name in known]
     for _ in range(3):
         x, v = random.uniform(-1, 1, len(known)), random.normal(size=model.nv)
@@ -213,8 +213,8 @@ def test_open_trees_are_pinocchios(path: Path) -> None:
         for joint, each in zip(where, x, strict=True):
             q[joint.idx_q : joint.idx_q + joint.nq] = each if joint.nq == 1 else (np.cos(each), np.sin(each))
         rows = [joint.idx_v for joint in where]
-        placed(s, names, x, v[rows])
-        M, bias = terms(s, names)
+        placed(s, mine, x, v[rows])
+        M, bias = terms(s, mine)
         wanted = pin.crba(model, data, q)
         wanted = (np.triu(wanted) + np.triu(wanted, 1).T)[np.ix_(rows, rows)]
         force = pin.rnea(model, data, q, v, 0 * v)[rows]
@@ -245,10 +245,9 @@ def test_a_platform_is_driven_by_its_pistons_as_fmu_and_as_ros_node(path: Path, 
     with node(domain, str(target), *words) as process, Client(domain) as client:
         client.ready(process)
         export(str(target), tmp_path / "platform.fmu", step=2e-3, picture=False)
-        names = list(s.inputs)
         with instance(tmp_path / "platform.fmu") as fmu:
             initialize(fmu)
-            put(fmu, {f"input.{name}": x for name, x in zip(names, push, strict=True)})
+            put(fmu, dict(zip(names(fmu, "input"), push, strict=True)))
             s.set_inputs(push)
             for k in range(100):
                 client.commands.publish(Float64MultiArray(data=array("d", push)))
