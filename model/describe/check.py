@@ -11,7 +11,7 @@ from ..joints.types import TYPES
 from . import parameters
 from .field_kinds import Group, PartField, Reference, name
 from .fields import Around, fields_of
-from .flaws import Flaw, Place
+from .flaws import Flaw, Place, field_flaw
 from .mechanism import GROUND, Coupling, Joint, Mechanism, Motor
 from .visuals import SHAPES, Visual
 
@@ -107,14 +107,16 @@ def _seen(values: dict[str, Any], place: Place) -> dict[str, Any]:
     mesh = shape == "mesh"
     wanted = SHAPES[shape]
     if len(size) != len(wanted) and not (mesh and not size):
-        raise Flaw((*place, "size"), f"of a {shape} is [{', '.join(wanted)}], not {len(size)} numbers")
+        raise field_flaw((*place, "size"), f"of a {shape} is [{', '.join(wanted)}], not {len(size)} numbers")
     if any(x == 0 or (x < 0 and not mesh) for x in size):
-        raise Flaw((*place, "size"), f"of a {shape} must be {'other than zero' if mesh else 'positive'}")
+        raise field_flaw(
+            (*place, "size"), f"of a {shape} must be {'other than zero' if mesh else 'positive'}"
+        )
     if mesh != bool(values["file"]):
         told = "a mesh needs its 'file'" if mesh else f"a {shape} has no file; use shape mesh"
         raise Flaw((*place, "file"), told)
     if len(colour) not in (0, 3, 4) or not all(0 <= x <= 1 for x in colour):
-        raise Flaw((*place, "colour"), "must be red, green, blue and opacity, each from 0 to 1")
+        raise field_flaw((*place, "colour"), "must be red, green, blue and opacity, each from 0 to 1")
     return values | {"size": size or (1.0,) * len(wanted), "colour": colour + (1.0,) * (len(colour) == 3)}
 
 
