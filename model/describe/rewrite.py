@@ -11,8 +11,8 @@ from ..errors import DescriptionError
 from ..joints.types import TYPES, JointType
 from .check import check
 from .drawing import Vector, axes, vector_sum
-from .field_kinds import Coordinates, Gravity, Group, Inertia, Orientation, PartField
-from .fields import ONE, Field, Quantity, fields_of
+from .field_kinds import Coordinates, Gravity, Group, Inertia, Numbers, Orientation, PartField
+from .fields import Field, Quantity, fields_of
 from .flaws import Place
 from .mechanism import Body, Frame, Joint, Mechanism, Strut
 from .reader import build
@@ -54,7 +54,7 @@ def _same_value(field: Field, x: Any, y: Any, reach: float) -> bool:
         return _same(x, y, reach)
     if not isinstance(field, Quantity):
         return bool(x == y)
-    if field.size == ONE:
+    if field.single:
         return near(x, y, 0.0)
     size = reach if field.unit == "m" else 1.0 if isinstance(field, Orientation | Coordinates) else 0.0
     return len(x) == len(y) and all(near(*pair, size) for pair in zip(x, y, strict=True))
@@ -102,7 +102,7 @@ class _Rewriting:
             return
         if not isinstance(field, Quantity):
             raise NotInPlace
-        here, units = (*place, key), field.units(kind)
+        here, units = (*place, key), field.units_of(value, kind)
         present = self.edits.get(here)
         if key == "pitch" and (*place, "lead") in self.edits:
             here, value, units = (*place, "lead"), 2 * pi * value, ("m",)
@@ -116,7 +116,7 @@ class _Rewriting:
             value = value[: len(present)] if not isinstance(present[0], list) else value
         elif isinstance(field, Gravity) and not any(value[:2]) and not isinstance(present, list):
             value = 0.0 - value[2]
-        elif field.follows_joint and not isinstance(present, list):
+        elif (field.follows_joint or isinstance(field, Numbers)) and not isinstance(present, list):
             value = value[0] if len(set(value)) == 1 else value
         self.edits.put(here, value, units)
 
