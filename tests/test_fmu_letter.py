@@ -242,3 +242,23 @@ def test_python_refuses_a_step_that_opens_a_loop() -> None:
             before = simulation.state
             simulation.step(0.05)
     assert simulation.state == before
+
+
+def test_coarse_steps_are_warned_of_as_often_as_the_engine_counts_them() -> None:
+    """Steps that may not be refined: each that is too coarse is taken with status Warning, and said to be."""
+    log: list[tuple[int, str, str]] = []
+    simulation = Simulation("fourbar", stepper="single", compile=False)
+    simulation.set_inputs({"crank": 8.0})
+    with pytest.warns(UserWarning, match="did not settle"):
+        told = simulation.run(0.3, 0.01, record=[]).judgement
+    with instance(exported("fourbar", step=0.01, stepper="single"), log=log) as fmu:
+        initialize(fmu, {"motor.crank.torque": 8.0})
+        for k in range(30):
+            fmu.doStep(k * 0.01, 0.01)
+        assert get(fmu, ["joint.crank_pin.position"]) == pytest.approx(
+            simulation.outputs()["joint.crank_pin.position"], abs=1e-8
+        )
+    said = [
+        status for status, category, text in log if category == "logStatusWarning" and "too coarse" in text
+    ]
+    assert 0 < told.unsettled < told.judged and said == [1] * told.unsettled
