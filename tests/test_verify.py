@@ -82,7 +82,7 @@ def test_far_too_coarse_a_step() -> None:
 def test_a_motion_that_runs_away_is_a_verdict_too() -> None:
     report = verify(mechanisms.stiff_five_bar(), time=0.5, step=1e-3, stepper="single", compile=False)
     assert failed(report) == {"convergence"}
-    assert "became infinite" in report["convergence"].says
+    assert "take smaller steps" in report["convergence"].says
 
 
 def test_a_start_that_is_not_what_was_asked_for() -> None:
