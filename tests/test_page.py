@@ -14,7 +14,7 @@ import pytest
 from browser import Browser
 from cutjoint.fmu import export_page
 from cutjoint.fmu.page import plan_page
-from cutjoint.model import load
+from cutjoint.model import Simulation, load
 from cutjoint.model.cli.main import USAGE, main
 from cutjoint.model.show import player
 from fmu_tools import exported, initialize, instance
@@ -125,6 +125,31 @@ def test_what_the_step_refuses_is_said(browser: Browser) -> None:
     assert says(browser).startswith("the state becomes infinite between 0 s and 0.001 s")
     browser.click("Reset")
     assert says(browser).startswith("0.00 s simulated")
+
+
+@pytest.mark.parametrize("name, followed", [("bicycle", True), ("fourbar", False)])
+def test_what_floats_is_followed(name: str, followed: bool, tmp_path: Path) -> None:
+    """A bicycle a hundred metres further on is drawn as large as before; what stands would make all small."""
+    simulation = Simulation(name, compile=False)
+    names, outputs = player.frame_names(simulation), simulation.outputs()
+    sizes = [np.size(outputs[n]) for n in names]
+    scene = player.scene(simulation, dict(zip(names, np.cumsum([0, *sizes]).tolist(), strict=False)))
+    here = [float(x) for n in names for x in np.ravel(outputs[n])]
+    gone = [float(x) for n in names for x in np.ravel(outputs[n]) + (100 if n.endswith(".position") else 0)]
+    path = tmp_path / "player.html"
+    path.write_text(
+        f"<style>{player.STYLE}</style><canvas id='c'></canvas><input id='a' type='checkbox'>"
+        f"{player.data('scene', scene)}<script>{player.script()}"
+        "const show = player(JSON.parse(document.getElementById('scene').textContent), c, a);</script>",
+        encoding="utf-8",
+    )
+    with Browser(tmp_path / "profile", 600, 500) as found:
+        found.open(path.as_uri())
+        drawn = []
+        for y in (here, gone):
+            found.script(f"show.draw({{y: {json.dumps(y)}}})")
+            drawn.append((found.picture().min(axis=2) < 0.9).sum())
+    assert (drawn[1] > 0.8 * drawn[0]) == followed, drawn
 
 
 def test_nothing_is_loaded_and_texts_stay_texts(tmp_path: Path) -> None:

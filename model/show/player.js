@@ -2,7 +2,7 @@
 // {y: positions and orientations of the bodies, forces of the joints}. Turned by dragging.
 function player(scene, canvas, arrows) {
   const pen = canvas.getContext('2d');
-  let azimuth = 0, elevation = scene.elevation, reach = scene.reach, last = null, marked = -1;
+  let azimuth = 0, elevation = scene.elevation, reach = scene.reach, last = null, marked = -1, middle = scene.middle;
 
   const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
   const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -18,7 +18,7 @@ function player(scene, canvas, arrows) {
   const on = (frame, {body, point}) => world(frame.y, body, point);
   // On the paper, and how near to the viewer.
   function flat(p) {
-    const d = add(p, scene.middle, -1), [right, away, up] = scene.axes.map(axis => dot(axis, d));
+    const d = add(p, middle, -1), [right, away, up] = scene.axes.map(axis => dot(axis, d));
     const s = Math.sin(azimuth), c = Math.cos(azimuth), back = c * away - s * right;
     const k = Math.min(canvas.width, canvas.height) / (2.15 * reach);
     return [canvas.width / 2 + k * (c * right + s * away),
@@ -58,16 +58,24 @@ function player(scene, canvas, arrows) {
     const side = t => [b[0] + 12 * Math.cos(angle + t), b[1] + 12 * Math.sin(angle + t)];
     if (Math.hypot(b[0] - a[0], b[1] - a[1]) > 8) line([side(-2.6), b, side(2.6)], scene.colours.arrow, 3);
   }
+  // What the picture is centred on: a mechanism that floats is followed.
+  function centre(y) {
+    const bodies = scene.bodies.filter(body => body.at !== null);
+    const mean = (sum, {at}) => add(sum, [y[at], y[at + 1], y[at + 2]], 1 / bodies.length);
+    return scene.follows ? bodies.reduce(mean, scene.follows) : scene.middle;
+  }
   // Nothing leaves the picture: what has reached further makes everything smaller.
   function widen(frame) {
     const parts = [...scene.bodies.map((body, k) => [k, body.corners]), ...scene.visuals.map(v => [v.body, v.corners])];
-    for (const [k, corners] of parts) for (const p of corners) {
-      const far = Math.hypot(...add(world(frame.y, k, p), scene.middle, -1));
+    const around = centre(frame.y), left = k => scene.follows && scene.bodies[k].at === null;  // ground is left behind
+    for (const [k, corners] of parts) for (const p of left(k) ? [] : corners) {
+      const far = Math.hypot(...add(world(frame.y, k, p), around, -1));
       if (far > reach) reach = far;
     }
   }
   function draw(frame) {
     last = frame;
+    middle = centre(frame.y);
     widen(frame);
     const wide = Math.min(canvas.width, canvas.height) / 90;
     pen.clearRect(0, 0, canvas.width, canvas.height);
@@ -86,8 +94,8 @@ function player(scene, canvas, arrows) {
     }
     for (const rod of scene.rods) line(rod.map(end => flat(on(frame, end))), scene.colours.rod, 0.6 * wide);
     scene.driven.forEach((ends, k) => {
-      const middle = ends.reduce((sum, end) => add(sum, on(frame, end), 1 / ends.length), [0, 0, 0]);
-      ball(flat(middle), (k === marked ? 1.8 : 1) * wide, scene.colours.driven);
+      const place = ends.reduce((sum, end) => add(sum, on(frame, end), 1 / ends.length), [0, 0, 0]);
+      ball(flat(place), (k === marked ? 1.8 : 1) * wide, scene.colours.driven);
     });
     if (arrows.checked) for (const joint of scene.joints)
       arrow(on(frame, joint), [0, 1, 2].map(k => frame.y[joint.at + k]));

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..describe.mechanism import GROUND
 from ..describe.visuals import Visual
+from ..joints.types import TYPES
 from ..robots.shapes import corners, rods
 from ..robots.surfaces import outline, surfaces
 from ..simulation import Simulation
@@ -76,6 +77,8 @@ def scene(simulation: Simulation, places: Mapping[str, int]) -> dict[str, Any]:
     def bound(body: str, point: Any) -> dict[str, Any]:
         return {"body": number[body], "point": _numbers(point)}
 
+    floats = any(GROUND in (j.parent, j.child) and not TYPES[j.type].locks for j in mechanism.joints)
+    ahead = middle - np.mean([poses[b.name][1] for b in mechanism.bodies], axis=0)
     motors = [mechanism.joint(m.joint) for m in mechanism.motors]
     cylinders = [s for s in mechanism.struts if s.actuated]
     return {
@@ -108,6 +111,7 @@ def scene(simulation: Simulation, places: Mapping[str, int]) -> dict[str, Any]:
         ],
         "size": view.size,
         "middle": _numbers(middle),
+        "follows": _numbers(ahead) if floats else None,  # from the mean of the bodies to the picture's middle
         "reach": MARGIN * float(np.linalg.norm(cloud - middle, axis=1).max()),
         "axes": _numbers([right, np.cross(view.up, right), view.up]),
         "elevation": asin(float(np.clip(toward @ view.up, -1, 1))),
