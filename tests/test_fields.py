@@ -187,7 +187,7 @@ parameters:
   coil: strut.coil.stiffness
 """
 REFUSED: dict[str, tuple[Any, str]] = {
-    "mass": (-1.0, "parameter 'mass': mass must not be negative, but is -1"),
+    "mass": (-1.0, "parameter 'mass': mass must be positive, not -1"),
     "inertia": (
         (1, 1, 3, 0, 0, 0),
         "parameter 'inertia': no body has the principal moments of inertia 1, 1, 3",
@@ -212,7 +212,7 @@ def test_parameters_are_refused_where_a_description_would_be(name: str) -> None:
 
 
 def test_a_simulation_refuses_a_payload_below_zero() -> None:
-    with pytest.raises(DescriptionError, match="parameter 'payload': mass must not be negative, but is -1"):
+    with pytest.raises(DescriptionError, match="parameter 'payload': mass must be positive, not -1"):
         Simulation("delta", parameters={"payload": -1}, compile=False)
 
 

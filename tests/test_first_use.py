@@ -20,16 +20,6 @@ def changed(tmp_path: Path, name: str, old: str, new: str) -> Path:
     return path
 
 
-def test_a_start_outside_its_limits_is_refused(tmp_path: Path) -> None:
-    """It was taken, and the limit's spring threw the crank back."""
-    place = "at: [0, 0, 0], axis: -y"
-    path = changed(tmp_path, "fourbar", place, f"{place}, start: 100 deg, limits: [-1, 1]")
-    with pytest.raises(
-        DescriptionError, match=r"'crank_pin': start 1.74533 is outside of its limits, -1 to 1"
-    ):
-        load(path)
-
-
 def test_numbers_that_nothing_can_be_computed_with_are_refused(tmp_path: Path) -> None:
     """They ended in an OverflowError, or in an energy that is no number."""
     path = changed(tmp_path, "fourbar", "at: [0.4, 0, 0.25]", "at: [1e308, 0, 0.25]")

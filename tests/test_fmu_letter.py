@@ -161,7 +161,7 @@ def test_parameters_that_the_engine_refuses_are_refused(fmi: int) -> None:
     with instance(path, log=log) as fmu:
         for phase in range(2):
             before = get(fmu, [mass])
-            refused = [(mass, -1.0, "not negative"), (inertia, -1.0, "not negative")]
+            refused = [(mass, 0.0, "positive"), (mass, -1.0, "positive"), (inertia, -1.0, "not negative")]
             refused += [(inertia, 5.0, "moments of inertia that a body can have")] * phase
             for name, value, rule in refused:
                 with pytest.raises(FMICallException):

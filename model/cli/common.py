@@ -16,7 +16,6 @@ import numpy as np
 from ..describe.flaws import nearest
 from ..errors import CutjointError, UnknownName
 from ..files import check_writable, picture_format
-from ..robots.read_robot import is_robot
 
 if TYPE_CHECKING:
     from ..simulation import Simulation
@@ -122,6 +121,8 @@ def prepared(args: argparse.Namespace, kind: type[Simulation] | None = None, **o
 
 def kept_form(source: str) -> str | None:
     """The description whose form a changed one keeps; robots of other formats have none."""
+    from ..robots.read_robot import is_robot  # help should not wait for it
+
     return None if is_robot(Path(source)) else source
 
 

@@ -67,11 +67,6 @@ def _item(item: Any, place: Place, around: Around) -> Any:
     kind = around.kind
     if isinstance(item, Joint) and item.cut is False and kind is not None and kind.always_cut:
         raise Flaw((*place, "cut"), f"a {item.type} joint is always cut; remove 'cut: false'")
-    if isinstance(item, Joint) and len(values["start"]) == 1:
-        low, high = values["limits"]
-        if not low <= values["start"][0] <= high:
-            sentence = f"start {values['start'][0]:g} is outside of its limits, {low:g} to {high:g}"
-            raise Flaw((*place, "start"), sentence + "; change one of them")
     if isinstance(item, Motor) and kind is not None and kind.nv != 1:
         sentence = f"joint '{item.joint}' has {kind.nv} freedoms; a motor needs a joint with exactly one"
         raise Flaw((*place, "joint"), sentence)

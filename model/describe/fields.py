@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache
 from math import inf, isfinite
 from typing import Any, ClassVar, NamedTuple, get_type_hints
@@ -111,6 +111,7 @@ class Quantity(Field):
     joints: Condition = EVERY
     infinite: bool = False  # whether infinity is a value, meaning no limit
     parameter: bool = True  # whether its path can be a parameter
+    parameter_sign: Sign | None = None  # of a parameter, where it is stricter than of a description
     needs: str = ""  # the field without which this one has no effect
     on: str = ""  # the field that names the body this is a point of: drawn, it is read in world axes
     changes_geometry: bool = False  # whether loops must be closed again after it has changed
@@ -147,19 +148,24 @@ class Quantity(Field):
         return self.units(kind)
 
     def bounds(self, component: int) -> tuple[float, float]:
-        """The lowest and highest value of a component."""
-        return self.sign.low, inf
+        """The lowest and highest value of a component, of a parameter too."""
+        return self.changed.sign.low, inf
+
+    @property
+    def changed(self) -> Quantity:
+        """The field as a parameter has it."""
+        return replace(self, sign=self.parameter_sign, parameter_sign=None) if self.parameter_sign else self
 
     def alone(self, component: int, x: Any) -> Any:
         """Whether a component may be x, a number or a symbol, whatever the others are."""
         low, high = self.bounds(component)
-        return (x >= low) * (x <= high) * self.sign.fits(x)
+        return (x >= low) * (x <= high) * self.changed.sign.fits(x)
 
     def rule(self, component: int) -> str:
         """What a component must be, in words."""
         low, high = self.bounds(component)
         bounds = NOT_NEGATIVE.words if (low, high) == (0.0, inf) else f"between {low:g} and {high:g}"
-        return self.sign.words or bounds
+        return self.changed.sign.words or bounds
 
     def fit(self, numbers: Sequence[Any]) -> Any:
         """Whether numbers, or symbols, fit together."""

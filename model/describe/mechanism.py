@@ -71,7 +71,12 @@ class Body:
     """A rigid body. `inertia` is (xx, yy, zz, xy, xz, yz) about the centre of mass."""
 
     name: str
-    mass: Annotated[Number, Quantity("mass; none for what is only carried along", "kg", ONE, NOT_NEGATIVE)]
+    mass: Annotated[
+        Number,
+        Quantity(
+            "mass; none for what is only carried along", "kg", ONE, NOT_NEGATIVE, parameter_sign=POSITIVE
+        ),
+    ]
     com: Annotated[
         Vector,
         Quantity("centre of mass", "m", 3, otherwise="drawn: needed, or `origin`; body axes: [0, 0, 0]"),

@@ -224,7 +224,9 @@ def parameter_vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndar
     for item in given:
         holder, joint = _holder(changed, item.at.whole)
         key = item.at.whole.rpartition(".")[2]
-        value = item.at.field.check(getattr(holder, key), ("parameters", item.name, key), Around({}, joint))
+        value = item.at.field.changed.check(
+            getattr(holder, key), ("parameters", item.name, key), Around({}, joint)
+        )
         changed = _set(changed, item.at.whole, value)
     return default_vector(changed)
 
