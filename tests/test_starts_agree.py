@@ -47,7 +47,7 @@ def test_every_example(tmp_path: Path) -> None:
 
 
 def test_random_closed_mechanisms(tmp_path: Path) -> None:
-    agree(islice(random_closed(3), 20), starts=10, folder=tmp_path)
+    agree(islice(random_closed(3), 10), starts=10, folder=tmp_path)
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ def test_a_linear_model_beside_a_stop() -> None:
 
 def test_a_fall_onto_stops_owes_no_order() -> None:
     """The delta robot hits its stops: steps are done again in shorter ones, and errors do not follow h."""
-    found = verify("delta", compile=False)["convergence"]
+    found = verify("delta", time=0.7, compile=False)["convergence"]
     assert found.passed and "shorter" in found.says
 
 
