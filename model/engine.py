@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from .compile.cache import ours, remembered
+from .compile.cache import ours, remembered, remembered_lanes
 from .compile.kernel import Kernel
+from .compile.lanes import LaneKernel
 from .describe import parameters
 from .describe.check import check
 from .describe.mechanism import Mechanism
@@ -23,7 +24,7 @@ from .equations.outputs import outputs
 from .equations.terms import Equations
 from .joints.types import TYPES
 from .loading import load
-from .manifold import charts, closing, lift, rank, rest
+from .manifold import charts, closing, lift, rank, rest, seat
 from .variables import variables
 
 # What closes loops and lifts.
@@ -37,12 +38,16 @@ MANIFOLD: dict[str, Callable[[Equations], ca.Function]] = {
     "dependent_speeds": closing.dependent_speeds,
     "displacement": lift.displacement,
     "displacement_rates": lift.displacement_rates,
+    "driven_jacobian": charts.driven_jacobian,
+    "seated": seat.seated,
+    "moved_inputs": seat.moved_inputs,
 }
 RARE = (
     "assembly",
     "start_speeds",
     "from_rest",
     "mass_pivots",
+    "driven_jacobian",
 )  # once a start: compiling would take longer
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
 
@@ -64,6 +69,8 @@ class Engine:
     mechanism : Mechanism, or the name of an example, or the path of a description.
     gravity : number g for (0, 0, −g), or a vector; the description's own if None.
     compile : None compiles where a C compiler is found, False never does, True insists.
+    changeable : paths of numbers, such as `body.leg1.mass`, that can be changed beside those that the
+        description names.
 
     Attributes
     ----------
@@ -78,17 +85,22 @@ class Engine:
         *,
         gravity: float | Iterable[float] | None = None,
         compile: bool | None = None,
+        changeable: Iterable[str] = (),
     ):
         described = load(mechanism) if isinstance(mechanism, str) else mechanism
+        described = parameters.marked(described, changeable)
         self.mechanism = check(described if gravity is None else described.with_gravity(gravity))
         self.compile = compile
         self.equations: Equations = terms.equations(self.mechanism)
         self.tree = self.equations.tree
         self.inputs = self.mechanism.inputs()
+        self.motion_count = len(self.mechanism.motions)  # at the end of p
         self.variables = variables(self.mechanism, self.tree)
         self._identity = identity(self.mechanism)
         self._traced: dict[str, ca.Function] = {}
         self._kernels: dict[str, Kernel] = {}
+        self._lanes: dict[str, LaneKernel | None] = {}
+        self._often = False
         self._ranks: dict[bytes, tuple[int, np.ndarray]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -111,9 +123,22 @@ class Engine:
         if name not in self._kernels:
             of = self._identity if make is None or ours(make) else ""
             self._kernels[name] = remembered(
-                of, name, lambda: self.traced(name, make), self.compile, native=name not in RARE
+                of, name, lambda: self.traced(name, make), self.compile, self._often or name not in RARE
             )
         return self._kernels[name]
+
+    def lanes(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> LaneKernel | None:
+        """The same for many mechanisms side by side; None if it can't be compiled so (`model/batch/`)."""
+        if name not in self._lanes:
+            of = self._identity if make is None or ours(make) else ""
+            self._lanes[name] = remembered_lanes(of, name, lambda: self.traced(name, make), self.compile)
+        return self._lanes[name]
+
+    def expect_many_starts(self) -> None:
+        """From now on compile what is usually called once a start, too."""
+        self._often = True
+        for name in RARE:
+            self._kernels.pop(name, None)
 
     @property
     def compiled(self) -> bool:
@@ -166,7 +191,7 @@ class Engine:
 
     def generic_rank(self, q: np.ndarray, p: np.ndarray) -> tuple[int, np.ndarray]:
         """Rank of G at regular poses with these parameters, and such a pose, found around a closed q."""
-        key = p.tobytes()
+        key = p[: p.size - self.motion_count].tobytes()
         if key not in self._ranks:
             if len(self._ranks) >= MOST_RANKS:
                 self._ranks.clear()
@@ -186,7 +211,9 @@ class Engine:
 
     def parameters(self, values: Mapping[str, Any], p: np.ndarray | None = None) -> np.ndarray:
         """p (the description's if None) with other values by name, checked as a description is."""
-        return parameters.parameter_vector(self.mechanism if p is None else self.described(p), values)
+        new = parameters.parameter_vector(self.mechanism if p is None else self.described(p), values)
+        motions = np.zeros(self.motion_count) if p is None else p[new.size :]
+        return np.concatenate([new, motions])
 
     def described(self, p: np.ndarray) -> Mechanism:
         """The mechanism with the values p of its parameters."""

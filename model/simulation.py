@@ -14,6 +14,7 @@ from .linear.linearize import LinearModel, linearize
 from .run import assembly, inverse, poses
 from .run.assembly import AssemblyReport
 from .run.events import Event
+from .run.inputs import Controller, Inputs, as_laws
 from .run.integrate import FixedSteps, recorded, run_recorded
 from .run.local_form import LocalSolver
 from .run.mobility import Mobility, mobility
@@ -21,7 +22,7 @@ from .run.steppers import STEPPERS
 from .run.steppers import stepper as chosen_stepper
 from .run.trajectory import Trajectory
 from .run.variable import VariableSteps
-from .state import LiveState, State
+from .state import LiveState
 from .variables import Variables
 
 METHODS = ("fixed", "variable", "local")
@@ -35,7 +36,8 @@ class Simulation(LiveState):
     mechanism : Mechanism, or the name of an example, or the path of a description; or an Engine
         that other simulations may share.
     gravity : number g for (0, 0, −g), or a vector; the description's own if None.
-    parameters : values for the description's named parameters.
+    parameters : values for the description's named parameters, or for any number by its path, such as
+        `body.leg1.mass`, which then can be changed while it runs.
     compile : None compiles where a C compiler is found, False never does, True insists.
     start : joint -> coordinates held while the mechanism is first assembled.
     stepper : "runge_kutta" steps as finely as it has to, "single" takes every step whole, "implicit"
@@ -65,15 +67,13 @@ class Simulation(LiveState):
     ):
         chosen = chosen_stepper(stepper, substeps)
         if not isinstance(mechanism, Engine):
-            engine = Engine(mechanism, gravity=gravity, compile=compile)
+            engine = Engine(mechanism, gravity=gravity, compile=compile, changeable=parameters or ())
         elif gravity is None and compile is None:
             engine = mechanism
         else:
             raise SimulationError("an engine has its gravity and its compiler; give neither beside it")
         p = engine.parameters(parameters or {})
-        q, u = assembly.start_guess(engine), np.zeros(len(engine.inputs))
-        guess = State(0.0, q, np.zeros(engine.tree.nv), u, p)
-        self._initial, self.start_report = assembly.assemble(engine, guess, start or {})
+        self._initial, self.start_report = assembly.started(engine, p, start or {})
         super().__init__(engine, self._initial, chosen)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -88,7 +88,10 @@ class Simulation(LiveState):
     # -- motion --------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Back to the assembled start at time zero, inputs zero, parameters as it was made with."""
+        """Back to the assembled start at time zero, parameters as it was made with.
+
+        Inputs are zero, and driven motions where they begin.
+        """
         self.put(self._initial)
 
     def run(
@@ -100,32 +103,53 @@ class Simulation(LiveState):
         record: Iterable[str] | None = None,
         progress: Callable[[float], None] | None = None,
         events: Iterable[Event] = (),
+        inputs: Mapping[str, Any] | None = None,
+        controller: Controller | None = None,
     ) -> Trajectory:
-        """Move on by `duration` seconds under the present inputs and record outputs.
+        """Move on by `duration` seconds and record outputs.
 
         method "fixed" takes steps of `step`; "variable" integrates to `tolerance` and records every
         `step`; so does "local", on the local state-space form. `record` names outputs, the joints'
         positions and speeds if None. `events` are met on the way.
+
+        `inputs` gives inputs over time, by name: a law of `cutjoint.model.laws` or its text, a function of
+        time, an array with a value for each step, or a pair (times, values); others stay as they are.
+        `controller(t, simulation)` is asked every `step` seconds for inputs, which it gives as
+        `set_inputs` takes them and which are then held. See `run/inputs.py` for what steps make of them.
         """
         if not (duration >= 0 and math.isfinite(duration)):
             raise SimulationError(f"a duration must be finite and not negative, not {duration}")
         if method not in METHODS:
             raise SimulationError(f"there is no method '{method}'; known: {', '.join(METHODS)}")
         events, columns = tuple(events), recorded(self.engine.variables, record)
+        driven = self._driven(inputs or {}, controller, duration, step) if inputs or controller else None
         if method == "fixed":
-            solver = FixedSteps(self, duration, step, watched=bool(events))
+            solver = FixedSteps(self, duration, step, bool(events), driven)
         else:
-            solver = self._solver(method, self.time + duration, tolerance)
+            solver = self._solver(method, self.time + duration, tolerance, driven)
             solver.spacing = step
         trajectory: Trajectory = self.alone(
-            run_recorded, self, solver, duration, step, columns, progress, events
+            run_recorded, self, solver, duration, step, columns, progress, events, driven
         )
         advice = "take smaller steps" if method == "fixed" else "tighten the tolerance"
         trajectory.judgement.warn(self.mechanism.name, advice)
+        trajectory.warn()
         return trajectory
 
-    def _solver(self, method: str, end: float, tolerance: float) -> Any:
-        return (VariableSteps if method == "variable" else LocalSolver)(self, end, tolerance)
+    def _driven(
+        self, inputs: Mapping[str, Any], controller: Controller | None, duration: float, step: float
+    ) -> Inputs:
+        """The inputs of a run, as they are at its start."""
+        if not step > 0:
+            raise SimulationError(f"a step must be positive, not {step}")
+        laws = as_laws(self, inputs, self.time, step)
+        driven = Inputs(self, laws, controller, self.time, self.time + duration, step)
+        driven.set(self.time)
+        driven.control()
+        return driven
+
+    def _solver(self, method: str, end: float, tolerance: float, inputs: Inputs | None = None) -> Any:
+        return (VariableSteps if method == "variable" else LocalSolver)(self, end, tolerance, inputs)
 
     # -- reading: see also `outputs` and `accelerations` ---------------------------------------
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from .compile.kernel import Kernel
 from .engine import Engine
+from .equations.prescribed import motion_places
 from .equations.terms import Equations
 from .errors import SimulationError
-from .manifold.gaps import widest_gap
+from .manifold.gaps import loop_gaps, open_loop, widest_gap
 from .manifold.step import ALONG, HELD, LEFT_OPEN, VERDICT
 from .manifold.stepper import Stepper
 from .thresholds import REFUSED
@@ -69,6 +70,7 @@ class LiveState:
         # by how inputs go on during a step: what takes it, where its length goes, and whose memory that is
         self._steps: dict[str, tuple[Callable[[], Any], np.ndarray, Kernel]] = {}
         self._along = np.zeros(2 * len(self.inputs))  # inputs and their rates
+        self.motions = motion_places(self.mechanism)  # where driven motions are among the inputs
         self._outputs: Kernel | None = None
         self._alone = threading.RLock()
         self.open_up_to = REFUSED
@@ -100,11 +102,14 @@ class LiveState:
         self.time = float(state.time)
         self.q[:], self.v[:], self._work[0] = state.q, state.v, state.work
         self.u[:], self._p[:] = state.u, state.p
+        self._tell()
 
     def go(self, time: float, q: np.ndarray, v: np.ndarray, work: float) -> None:
         """Go where a solver says, unless that is infinite."""
         if not (np.isfinite(q).all() and np.isfinite(v).all() and math.isfinite(work)):
             raise self._infinite(time, "")
+        if self.motions:
+            self.u[:], self._p[:] = self.inputs_at(time)
         self.time = time
         self.q[:], self.v[:], self._work[0] = q, v, work
 
@@ -126,7 +131,43 @@ class LiveState:
 
     def set_inputs(self, values: Mapping[str, float] | Iterable[float]) -> None:
         """Inputs by name, or all of them in the order of `inputs`; held until set again."""
-        self.u[:] = self._given(values, self.u.copy())
+        self.take_inputs(self._given(values, self.u.copy()))
+
+    def take_inputs(self, u: np.ndarray) -> None:
+        """These inputs from now on; the mechanism goes where driven motions are told to be."""
+        if self.motions and not np.array_equal(u[self.motions], self.u[self.motions]):
+            self._follow(u)
+        self.u[:] = u
+        self._tell()
+
+    def told(self, u: np.ndarray) -> np.ndarray:
+        """Parameters, with the driven motions that are among these inputs behind them."""
+        return np.concatenate([self._p[: self._p.size - len(self.motions)], u[self.motions]])
+
+    def inputs_at(self, time: float) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs and parameters at another time: driven motions go on by their derivatives."""
+        if not self.motions:
+            return self.u, self.p
+        self._along[: self.u.size], self._along[self.u.size :] = self.u, 0.0
+        u = self.engine.kernel("moved_inputs")(self._along, time - self.time)[: self.u.size]
+        return u, self.told(u)
+
+    def _tell(self) -> None:
+        """The driven motions that are among the inputs, to where all that closes loops finds them."""
+        if self.motions:
+            self._p[self._p.size - len(self.motions) :] = self.u[self.motions]
+
+    def _follow(self, u: np.ndarray) -> None:
+        """Take the mechanism to where driven motions are to be; if it can't go there all stays as it was."""
+        p = self.told(u)
+        before = self.q, self.v, self._work
+        q, v, work = (x.copy() for x in self.engine.kernel("seated")(*before, p))
+        if not np.abs(self.engine.closure(q, p)[0] / self.equations.scales.rows).max() < REFUSED:
+            found = self.engine.assembly(self.q, p)  # the motion has jumped far
+            if not found.closed:
+                raise open_loop(self.mechanism, loop_gaps(found.g, self.tree))
+            q, v, work = self.engine.kernel("seated")(found.q, *before[1:], p)
+        self.q[:], self.v[:], self._work[:] = q, v, work
 
     def _given(self, values: Mapping[str, float] | Iterable[float], u: np.ndarray) -> np.ndarray:
         """u with the values given by name, or all anew."""
@@ -158,12 +199,17 @@ class LiveState:
         self.alone(self._move_on, h, end, input_rates)
 
     def _move_on(self, h: float, end: float | None, rates: Any) -> None:
+        n = self.u.size
         if rates is None:
             self._advance(h)
         else:
-            n = self.u.size
             self._along[:n], self._along[n:] = self.u, self._given(rates, np.zeros(n))
             self._advance(h, ALONG)
+        if self.motions:
+            self._along[:n], self._along[n:] = self.u, 0.0 if rates is None else self._along[n:]
+            self.u[:] = self.engine.kernel("moved_inputs")(self._along, h)[:n]
+            self._tell()
+        elif rates is not None:
             self.u += h * self._along[n:]
         self.time = self.time + h if end is None else end
 
@@ -241,7 +287,7 @@ class LiveState:
         lead to it have no limit, and λ are those of least norm.
         """
         dv, lam = self.engine.kernel("dynamics")(self.q, self.v, self.u, self.p)
-        if self.tree.cuts and not self.v.any():
+        if self.tree.cuts and not self.motions and not self.v.any():
             dv = self.engine.kernel("from_rest")(self.q, self.u, self.p)[0]
         return dv, lam
 

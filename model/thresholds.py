@@ -5,10 +5,17 @@ Residuals are in metres and radians, as `loops.py` writes them; ratios have no u
 
 # -- descriptions --------------------------------------------------------------------------------
 PARALLEL = 1e-6  # sine of the angle below which two directions are taken for one
+# Robots write 1.5708 for a right angle; the common normal of two axes is 1/sine lengths away.
+FAR_NORMAL = 0.05  # sine below which frames stay off it: inertias about it lose 1/sine² of their digits
 NOT_ROTATION = 1e-3  # products of columns off those of a rotation matrix, which is written with a few digits
 NOT_SYMMETRIC = 1e-9  # of the largest entry: the same number is written twice
 INERTIA_ROUND_OFF = 1e-6  # of the moments: printed ones are rounded, and flat bodies sit on the limit
 UNIT_ROUND_OFF = 1e-12  # of one: Euler parameters of this length stay as they are written
+FAR_AWAY = 50.0  # times the usual distance of joints from centres of mass: millimetres are a thousand
+ODD_GYRATION = 10.0  # times the span of its joints: the radius of gyration of a body whose unit is another
+POINTLIKE = 300.0  # the span of its joints over the radius of gyration: thin rods have four
+ODD_MASS = 1e4  # times what is usual, or less by that: bodies of one machine hardly differ so much
+ODD_TURNS = 3.0  # turns of a joint's limits or start, beyond which degrees are more likely
 REWRITTEN = 1e-14  # of the largest number near: what changing axes and units may cost
 
 # -- robots of other formats -----------------------------------------------------------------------
@@ -17,6 +24,7 @@ MEETS = 1e-6  # metres: axes that pass each other closer than this meet, since f
 INERTIA_ROUNDED = 0.02  # of the largest moment: what two printed digits may cost in the triangle inequality
 ROTOR_MASS = 1e-12  # of the robot's mass: given to links that have inertia and no mass
 MOVES = 0.1  # of the largest part of a motion that moves no mass: joints with less are not named for it
+ROUNDED_LOOP = 1e-4  # radians or metres: what numbers of five digits leave of a loop's plane, or common point
 OPEN_START = 1e-6  # residual of a loop at the start above which the gap is worth telling
 
 # -- rotations -----------------------------------------------------------------------------------
@@ -27,6 +35,8 @@ GIMBAL = 1e-7  # cosine of the pitch below which yaw is kept, and its square bel
 CLOSED = 1e-13  # residual at which Newton's method ends: a few units of round-off for sizes of a metre
 ROUND_OFF = 1e-11  # residual that is good enough where no step makes it smaller: large mechanisms round more
 OPEN = 1e-9  # residual above which a loop counts as open: far above any round-off, far below any tolerance
+OTHER_STARTS = (0.03, 0.3, 1.0)  # radians, or lengths: how far from a start that does not close to look
+STARTS_EACH = 4  # poses tried at each of these distances, always the same ones
 REFUSED = 1e-6  # residual above which a given state is refused: typed digits and rough steps leave less
 LONGEST = 0.5  # radians or metres in one step of Newton's, so that it does not leap to another branch
 FIRST_DAMPING = 1e-8  # of the mean diagonal of G Gᵀ, when a full step did not help; ten times more each time
@@ -52,6 +62,7 @@ REACH = 0.02  # radians, or parts of the mechanism's size: how far away they are
 TINY = 1e-300  # divides where zero must not
 LARGEST = 1e50  # of a number in a description: products of six still are numbers
 HUGE = 1e300  # stands for infinite and NaN where numbers are compared
+TAUT = 1e-3  # of a cable's length: stretch over which its damper takes hold, so that forces do not jump
 NO_LENGTH = 1e-24  # m²: keeps the direction of a strut whose ends meet finite
 
 # -- multipliers ---------------------------------------------------------------------------------
@@ -64,11 +75,20 @@ NOTHING = 1e-9  # of a row's length: free directions that see less of it see its
 SLIP = 1e-8  # of the speeds: what G v may leave when wanted speeds contradict no loop
 
 # -- forces and rest -----------------------------------------------------------------------------
+DRIVE_TRIES = 6  # of Newton's method for inputs whose torques lose by their sign: two or three are usual
 LACKING = 1e-6  # of the generalized forces, and one: what inputs may leave out of a motion they can produce
 STILL = 1e-10  # rad/s² or m/s²: largest acceleration that counts as rest
 SETTLE_TRIES = 100  # steps of Newton's towards rest, loops closed at each
 AT_REST = 1e-6  # in SI units: speeds and accelerations that a user would still call rest
 GROWTH = 1e-6  # of the fastest eigenvalue, and one: growth and decay below can't be told from none
+
+# -- drives that follow ----------------------------------------------------------------------------
+AMPLE = 10.0  # times what holds it: the most that a drive without a limit gives, however near a singular pose
+FOLLOWED = 0.1  # radians, or parts of the mechanism's size: farther from its path, a drive does not follow it
+REACHED = 1e-3  # radians, or parts: nearer to its goal, a drive has come to it
+SETTLED = 10.0  # times 1/frequency after a path's end: by then a critically damped error has faded to 5e-4
+SAMPLED = 0.2  # of the rate: no drive follows more stiffly, since orders that are held for a period push late
+REHEARSED = 10.0  # seconds of a path that are tried out before it is followed: a moment's work
 
 # -- designs -------------------------------------------------------------------------------------
 SHORTEST_LENGTH = 1e-6  # of the mechanism's size: no length becomes shorter
@@ -79,12 +99,14 @@ REPEATED = 1e-6  # wᴴx of unit vectors: below it an eigenvalue is not simple a
 
 # -- steps ---------------------------------------------------------------------------------------
 MOST_SUBSTEPS = 800  # tries in one step, refused ones included, unless told: 1 mg under 1 kg asks for 600
+FMU_SUBSTEPS = 160  # of an exported FMU, whose host waits: twice what any example was seen to ask for
 PATIENCE = 160  # tries, after which the shortest are given up, and again: no number settles a singular point
 SHORTEST = 2.0**-22  # of a step: no sub-step is shorter; 1 mg under 1 kg asks for 2 ns in 10 ms
 ENERGY_ERROR = 1e-6  # of the kinetic energy, per sub-step
 ENERGY_ROUND_OFF = 1e-12  # of all energies: what can't be told from zero
 SPEED_LOSS = 1e-5  # length of the correction of v over the length of v, in the mass metric
 POSITION_SWEEPS = 2  # Newton steps onto the loops: the second leaves round-off
+SEATING_SWEEPS = 4  # the same where a driven motion is told anew and may have jumped
 STEP_GAP = 1e-11  # residual that a sub-step may leave, radians or parts of the mechanism's size
 UNDECIDED = 100.0  # times what is allowed: up to this error, a step straight on may be the right one
 MOST_SCALING = 1.1  # of the kinetic energy, where sub-steps do not settle
@@ -96,6 +118,8 @@ NEAREST_TRIES = 12  # of Newton's method for the nearest closed pose; five or si
 SAME_POSE = 1e-6  # of that displacement: the search has settled
 PARTED = 1e-3  # of the acceleration: first and second order differ, the pose is singular
 RESOLVED = 3e-5  # radians or parts: displacement at which softened rows (`equations/solve.py`) are met again
+
+CUT_OFF = 1e-9  # of an input's range: what it may be asked for beyond its limit without a word, as round-off
 
 # -- variable steps ------------------------------------------------------------------------------
 ADVISED_TOLERANCE = 1e-8  # what FMUs tell the solvers of model exchange to aim at

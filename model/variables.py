@@ -19,10 +19,15 @@ from math import inf, isfinite
 import numpy as np
 
 from .describe import parameters
-from .describe.fields import Quantity, fields_of
+from .describe.fields import Quantity
 from .describe.flaws import Flaw, nearest
-from .describe.mechanism import Mechanism, Motor, Strut
+from .describe.internal import internal_states
+from .describe.mechanism import Mechanism, Strut
+from .describe.motors import Motor, Signal, has, plain, signals
 from .describe.parameters import split
+from .describe.sensors import KINDS
+from .equations.forces import STRESS
+from .equations.sensing import MOTION
 from .equations.spatial import lumped
 from .equations.topology import Tree
 from .errors import UnknownName
@@ -30,6 +35,8 @@ from .joints.types import TYPES
 
 # First words of names that an FMU has besides those in this table; `time` is FMI's own.
 _OF_FMUS = {"time", "der", "motor", "strut", "parameter", "start", "state", "linear", "step"}
+
+SIDES = {"both": (-1, 1), "pulls": (-1, 0), "pushes": (0, 1)}  # where forces of struts may be
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Variable:
     low: float = -inf
     high: float = inf
     nominal: float = 1.0
+    port: str = ""  # of an input: what it is of, `motor.<name>.torque`
 
     @property
     def size(self) -> int:
@@ -191,17 +199,33 @@ def variables(mechanism: Mechanism, tree: Tree) -> Variables:
 
 def _inputs(mechanism: Mechanism) -> dict[str, Variable]:
     result: dict[str, Variable] = {}
-    items: list[Motor | Strut] = [*mechanism.motors, *(s for s in mechanism.struts if s.actuated)]
-    for at, item in enumerate(items):
-        quantity = fields_of(type(item))["limit"]
-        assert isinstance(quantity, Quantity)
-        units = quantity.units(mechanism.joint_type(item))
-        about = f"{'torque' if units == ('N.m',) else 'force'} of {item.name}"
-        most = item.limit
-        nominal = most if isfinite(most) else 1.0
-        result[item.name] = Variable(
-            item.name, "input", slice(at, at + 1), units, about, low=-most, high=most, nominal=nominal
+    found: list[tuple[Motor | Strut, Signal]] = []
+    found += [(motor, signal) for motor in mechanism.motors for signal in signals(motor)]
+    found += [(strut, Signal("", "force", "N", strut.limit)) for strut in mechanism.struts if strut.actuated]
+    for at, (item, signal) in enumerate(found):
+        units = Quantity("", signal.unit).units(mechanism.joint_type(item))
+        what = "force" if signal.what == "torque" and units != ("N.m",) else signal.what
+        name = f"{item.name}{signal.ending}"
+        sides = SIDES[getattr(item, "acts", "both")]
+        low, high = (side * signal.most if side else 0.0 for side in sides)
+        nominal = signal.most if isfinite(signal.most) else 1.0
+        result[name] = Variable(
+            name,
+            "input",
+            slice(at, at + 1),
+            units,
+            f"{'wanted ' if signal.what in ('position', 'speed') else ''}{what} of {item.name}",
+            low=low,
+            high=high,
+            nominal=nominal,
+            port=f"{'strut' if isinstance(item, Strut) else 'motor'}.{item.name}.{what}",
         )
+    for frame in (frame for frame in mechanism.frames if frame.port == "force"):
+        for what, unit in (("force", "N"), ("torque", "N.m")):
+            at, name = max((v.where.stop for v in result.values()), default=0), f"{frame.name}.{what}"
+            about = f"{what} on frame {frame.name}, axes of {frame.axes}"
+            where = slice(at, at + 3)
+            result[name] = Variable(name, "input", where, (unit,) * 3, about, port=f"frame.{name}")
     return result
 
 
@@ -247,6 +271,33 @@ def _outputs(mechanism: Mechanism, tree: Tree, inputs: Mapping[str, Variable]) -
             units,
             f"of coupling {tie.name} on {', '.join((tie.joint, *tie.follows))}",
         )
+    for motor in mechanism.motors:
+        if not plain(motor):
+            unit = Quantity("", "N.m or N").units(mechanism.joint_type(motor))
+            add(f"motor.{motor.name}.effort", unit, f"what {motor.name} does to joint {motor.joint}")
+    for state in internal_states(mechanism):
+        add(state.name, state.units, state.about)
+    for motor in mechanism.motors:
+        if has(motor.resistance):
+            if not has(motor.inductance):
+                add(f"motor.{motor.name}.current", ("A",), f"current of {motor.name}")
+            add(f"motor.{motor.name}.voltage", ("V",), f"voltage of {motor.name}")
+    for strut in mechanism.struts:
+        if strut.acts != "both":
+            add(f"strut.{strut.name}.length", ("m",), f"length of {strut.name}", low=0.0)
+            stress = STRESS[strut.acts]
+            add(f"strut.{strut.name}.{stress}", ("N",), f"{stress} of {strut.name}", low=0.0)
+    for frame in mechanism.frames:
+        if frame.port != "none":
+            for what, units in MOTION.items():
+                add(f"frame.{frame.name}.{what}", units, f"{what.replace('_', ' ')} of frame {frame.name}")
+    for sensor in mechanism.sensors:
+        for reading in KINDS[sensor.type].readings:
+            units = reading.units
+            if not units:  # of the joint's own
+                kind = TYPES[mechanism.joint(sensor.joint).type]
+                units = kind.position_units if reading.name == "position" else kind.speed_units
+            add(f"sensor.{sensor.name}.{reading.name}", units, f"{reading.about}, by {sensor.name}")
     for item in inputs.values():
         add(f"input.{item.name}", item.units, f"input of {item.name}")
     add("loop.residual", ("1",), "largest entry of the loop residual g(q), metres or radians", low=0.0)

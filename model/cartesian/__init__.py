@@ -5,7 +5,7 @@ Beside the engine's joint coordinates, every body has seven here, origin and Eul
 joint with motion laws, `CartesianSimulation` runs a described mechanism in these coordinates.
 """
 
-from . import laws
+from .. import laws
 from .cartesian_simulation import CartesianSimulation
 from .constraints import Angle, Coincident, Distance, Dot1, Dot2
 from .lock import Lock, Marker

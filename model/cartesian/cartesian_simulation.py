@@ -9,8 +9,10 @@ import numpy as np
 
 from ..compile.kernel import kernel
 from ..describe.mechanism import Mechanism
+from ..describe.motors import TORQUE
 from ..errors import AssemblyError, SimulationError
 from ..joints.euler import multiply
+from ..laws import Law
 from ..loading import load
 from ..manifold.newton import descend
 from ..manifold.rank import rank
@@ -20,7 +22,6 @@ from ..simulation import Simulation
 from ..thresholds import RANK
 from .augmented import augmented, cartesian_multipliers
 from .drives import Laws
-from .laws import Law
 from .lock import Lock
 from .system import System, system
 
@@ -57,6 +58,10 @@ class CartesianSimulation:
         if described.couplings:
             raise SimulationError(
                 f"'{described.name}' has couplings, which Cartesian simulations do not know; use Simulation"
+            )
+        if any(motor.drive != TORQUE for motor in described.motors):
+            raise SimulationError(
+                f"'{described.name}' has motors that drive motions; give those to Cartesian ones as drives"
             )
         self.mechanism = replace(described, parameters={})
         drives = {name: _named(law, name) for name, law in (drives or {}).items()}

@@ -9,7 +9,7 @@ from ..describe.mechanism import Joint
 from ..errors import DescriptionError
 from ..joints.rigid_motion import product, rotation
 from ..joints.types import LOCK_ROWS, TYPES, lock_rows
-from .laws import Law, stack
+from ..laws import Law, stack
 from .lock import Lock, Marker, marker
 
 Laws = Law | Sequence[Law | None]

@@ -25,7 +25,8 @@ from ..describe.mechanism import Frame
 from ..errors import DescriptionError
 from ..joints.rigid_motion import conjugate, product, rotation
 from ..joints.types import LOCK_ROWS
-from .laws import Law, constant, unit_turn
+from ..laws import Law, constant
+from ..laws.law import unit_turn
 
 Array = np.ndarray
 ROWS = {"x": 0, "y": 1, "z": 2, "i": 4, "j": 5, "k": 6}  # place among the seven

@@ -17,7 +17,9 @@ from typing import Any
 
 import casadi as ca
 
+from ..describe.internal import internal_states
 from ..describe.mechanism import GROUND, Joint, Mechanism
+from ..describe.motors import reflected
 from ..equations.forces import cut_speeds
 from ..equations.kinematics import Model, outward, quaternions
 from ..equations.outputs import body_readings
@@ -59,10 +61,17 @@ def floating(mechanism: Mechanism) -> Mechanism:
             f"joint '{rolling.name}' is a velocity constraint, which the Cartesian simulation does not know; "
             "use Simulation"
         )
+    inner = internal_states(mechanism)
+    if inner:
+        raise SimulationError(
+            f"'{inner[0].name}' is a state of its own, which the Cartesian simulation does not know; "
+            "use Simulation"
+        )
     mechanism = lumped(mechanism)
     joints = [replace(j, cut=True, armature=(), start=(), speed=()) for j in mechanism.joints]
+    motors = tuple(replace(motor, rotor_inertia=0.0) for motor in mechanism.motors)  # `_Rotors` has them
     free = [Joint(_space(b.name), "free", GROUND, b.name) for b in mechanism.bodies]
-    return replace(mechanism, joints=(*free, *joints), parameters={}, outputs={})
+    return replace(mechanism, joints=(*free, *joints), motors=motors, parameters={}, outputs={})
 
 
 def _space(body: str) -> str:
@@ -127,8 +136,11 @@ class _Rotors:
         n = q.numel()
         self.mass, self.force = ca.SX(n, n), ca.SX.zeros(n, 1)
         self.joints: dict[str, tuple[Any, Any, Any]] = {}  # J, R, bias
+        behind = {motor.joint: reflected(motor) for motor in mechanism.motors}
         for loop in engine.loops:
-            values = mechanism.joint(loop.joint.name).armature
+            values: tuple[Any, ...] = mechanism.joint(loop.joint.name).armature
+            if rotor := behind.get(loop.joint.name, 0.0):
+                values = ((values or (0.0,))[0] + rotor,)
             if not any(values):
                 continue
             J = ca.diag(ca.SX(ca.DM(list(values))))

@@ -11,8 +11,12 @@ from ..joints.types import TYPES
 from . import parameters
 from .field_kinds import Group, PartField, Reference, name
 from .fields import Around, fields_of
-from .flaws import Flaw, Place, field_flaw
-from .mechanism import GROUND, Coupling, Joint, Mechanism, Motor
+from .flaws import Flaw, Place, field_flaw, nearest
+from .internal import check_friction
+from .mechanism import GROUND, Bushing, Coupling, Joint, Mechanism, Motor
+from .motors import fitting, signal_names
+from .moving_base import on_moving_base
+from .sensors import Sensor, suited
 from .visuals import SHAPES, Visual
 
 
@@ -36,7 +40,8 @@ def check(mechanism: Mechanism) -> Mechanism:
     _couplings_differ(checked)
     _inputs_differ(checked)
     _parameters(checked)
-    return checked
+    _ports(checked)
+    return on_moving_base(checked)
 
 
 def _items(group: Group, items: Any, around: Around) -> tuple[Any, ...]:
@@ -67,14 +72,41 @@ def _item(item: Any, place: Place, around: Around) -> Any:
     kind = around.kind
     if isinstance(item, Joint) and item.cut is False and kind is not None and kind.always_cut:
         raise Flaw((*place, "cut"), f"a {item.type} joint is always cut; remove 'cut: false'")
+    if isinstance(item, Joint):
+        _starts_within(values, place)
     if isinstance(item, Motor) and kind is not None and kind.nv != 1:
         sentence = f"joint '{item.joint}' has {kind.nv} freedoms; a motor needs a joint with exactly one"
         raise Flaw((*place, "joint"), sentence)
+    if isinstance(item, Motor):
+        fitting(values, place)
+    if isinstance(item, Sensor):
+        suited(values, place)
+    if isinstance(item, Joint):
+        check_friction(values, place)
+    if isinstance(item, Bushing):
+        _apart(values, place, around)
     if isinstance(item, Coupling):
         values = _coupled(values, place, around)
     if isinstance(item, Visual):
         values = _seen(values, place)
     return replace(item, **values)
+
+
+def _starts_within(values: dict[str, Any], place: Place) -> None:
+    """A start that is given is not beyond a stop, whose spring would hurl the joint off."""
+    low, high = values["limits"]
+    if len(values["start"]) == 1 and not low <= values["start"][0] <= high:
+        raise field_flaw(
+            (*place, "start"),
+            f"{values['start'][0]:g} is beyond the limits, {low:g} to {high:g}; move one of them",
+        )
+
+
+def _apart(values: dict[str, Any], place: Place, around: Around) -> None:
+    """A bushing's frames are on different bodies."""
+    bodies = {around.items["frame"][values[key]].body for key in ("frame1", "frame2")}
+    if len(bodies) == 1:
+        raise Flaw((*place, "frame2"), f"both frames are on '{bodies.pop()}'; name one on another body")
 
 
 def _coupled(values: dict[str, Any], place: Place, around: Around) -> dict[str, Any]:
@@ -154,11 +186,35 @@ def _couplings_differ(mechanism: Mechanism) -> None:
 
 
 def _inputs_differ(mechanism: Mechanism) -> None:
-    inputs = mechanism.inputs()
+    inputs = [name for motor in mechanism.motors for name in signal_names(motor)]
+    inputs += [strut.name for strut in mechanism.struts if strut.actuated]
     for each in inputs:
         if inputs.count(each) > 1:
-            sentence = f"a motor and a cylinder are both named '{each}'; rename one"
-            raise Flaw(("cylinders", each), sentence, whole=True)
+            cylinder = any(s.name == each for s in mechanism.struts)
+            both = "a motor and a cylinder are" if cylinder else "inputs of two motors are"
+            place = ("cylinders" if cylinder else "motors", each)
+            raise Flaw(place, f"{both} both named '{each}'; rename one", whole=True)
+
+
+def _ports(mechanism: Mechanism) -> None:
+    """Wrenches act on bodies that move, in axes that there are; sensors are at joints that say something."""
+    frames = [frame.name for frame in mechanism.frames]
+    for frame in mechanism.frames:
+        if frame.port == "force" and frame.body == GROUND and not mechanism.base:
+            raise Flaw(
+                ("frames", frame.name, "port"), "a force on ground does nothing; use 'motion', or a body"
+            )
+        if frame.axes not in ("world", "body", *frames):
+            sentence = f"must be world, body or a frame: {nearest(frame.axes, frames)}"
+            raise field_flaw(("frames", frame.name, "axes"), sentence)
+        if frame.axes != "world" and frame.port != "force":
+            sentence = "are those of a wrench on the frame; give it 'port: force', or remove them"
+            raise field_flaw(("frames", frame.name, "axes"), sentence)
+    for sensor in mechanism.sensors:
+        kind = TYPES[mechanism.joint(sensor.joint).type] if sensor.joint else None
+        if sensor.type == "encoder" and kind is not None and not kind.moves:
+            sentence = f"a {kind.name} joint has no coordinates to measure; name another"
+            raise Flaw(("sensors", sensor.name, "joint"), sentence)
 
 
 def _parameters(mechanism: Mechanism) -> None:

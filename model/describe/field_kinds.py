@@ -64,13 +64,16 @@ class Reference(Word):
 
     word: str
     but: str = ""  # a name that does not count
+    optional: bool = False
 
     def check(self, value: Any, place: Place, around: Around) -> str:
+        if self.optional and value == "":
+            return ""
         known = [n for n in around.items[self.word] if n != self.but]
         return known_name(self.word, super().check(value, place, around), known, place)
 
     def settled(self, value: Any, around: Around) -> Around:
-        if self.word == "joint":
+        if self.word == "joint" and value:
             return around._replace(kind=TYPES[around.items["joint"][value].type])
         return around
 
@@ -122,6 +125,25 @@ class Choice(Word):
 
     def values(self) -> str:
         return " or ".join(f"`{word}`" for word in self.words)
+
+
+@dataclass(frozen=True)
+class Choices(Field):
+    """Some of a few words; a file may give one alone."""
+
+    words: tuple[str, ...]
+
+    def check(self, value: Any, place: Place, around: Around) -> tuple[str, ...]:
+        items = [value] if isinstance(value, str) else as_list(value)
+        if items is None:
+            raise field_flaw(place, f"must be a list of words, not {kind(value)}")
+        for item in items:
+            if item not in self.words:
+                raise field_flaw(place, f"has no {kind(item)}; it may have {', '.join(self.words)}")
+        return tuple(dict.fromkeys(items))
+
+    def values(self) -> str:
+        return ", ".join(f"`{word}`" for word in self.words)
 
 
 @dataclass(frozen=True)

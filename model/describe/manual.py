@@ -17,9 +17,9 @@ from .field_kinds import Group, PartField
 from .fields import NEEDED, OWN, Field, Quantity, defaults_of, fields_of
 from .mechanism import Mechanism
 from .read_item import DRAWN, FORMS
+from .units import typeset
 
 _MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def updated(text: str) -> str:
@@ -52,7 +52,7 @@ def _row(key: str, field: Field, default: Any) -> tuple[str, ...]:
     names = field.files if isinstance(field, Group) else (key,)
     about, unit = field.help, ""
     if isinstance(field, Quantity):
-        unit = field.unit.removeprefix("1").replace(".", "·").translate(_POWERS)  # N·m·s/rad²
+        unit = typeset(field.unit)
         if field.joints is OWN:
             about += f"; for {_listed(t.name for t in TYPES.values() if key in t.fields)}"
     return _listed(names), about, unit, field.values(), _left_out(field, default)

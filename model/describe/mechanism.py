@@ -22,12 +22,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 from ..errors import DescriptionError
 from ..joints.types import TYPES, JointType
+from .elements import GROUND as GROUND
+from .elements import ORIGIN, Bushing, Load, Number, PointMass, Strut, Vector
 from .field_kinds import (
-    Choice,
+    Choices,
     Coordinates,
     Flag,
     Gravity,
@@ -44,16 +46,14 @@ from .field_kinds import (
     TypeOfJoint,
 )
 from .fields import NOT_NEGATIVE, NOT_ZERO, ONE, OWN, PER_FREEDOM, POSITIVE, SPEEDS, Quantity
+from .motors import POSITION, VELOCITY, Motor, signal_names
+from .sensors import Sensor
 from .visuals import NamedFrame, Visual
 
-# A number, or the CasADi symbol that stands for it once it is a parameter.
-Number: TypeAlias = Any
-Vector: TypeAlias = Any
-GROUND = "ground"
-ORIGIN = (0.0, 0.0, 0.0)
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 POINT = (0.0,) * 6  # the inertia of a body without size
 DOWN = (0.0, 0.0, -9.81)
+BASE_WAYS = ("surge", "sway", "heave", "yaw", "pitch", "roll")  # of a base, in this order
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,43 @@ class Joint:
     friction_speed: Annotated[
         Number, Quantity("where tanh has its knee", "rad/s or m/s", ONE, POSITIVE, needs="friction")
     ] = 0.01
+    stiction: Annotated[
+        Vector,
+        Quantity(
+            "dry friction that is to be overcome at rest, with bristles",
+            "N.m or N",
+            PER_FREEDOM,
+            NOT_NEGATIVE,
+            otherwise="as `friction`",
+        ),
+    ] = ()
+    stribeck_speed: Annotated[
+        Number,
+        Quantity(
+            "at which friction has fallen from `stiction` to about `friction`",
+            "rad/s or m/s",
+            ONE,
+            POSITIVE,
+            needs="stiction",
+        ),
+    ] = 0.01
+    bristle_stiffness: Annotated[
+        Vector,
+        Quantity(
+            "of what sticks: friction then holds at rest, and has a state",
+            "N.m/rad or N/m",
+            PER_FREEDOM,
+            NOT_NEGATIVE,
+            parameter_sign=POSITIVE,
+            needs="friction",
+        ),
+    ] = ()
+    bristle_damping: Annotated[
+        Vector,
+        Quantity(
+            "of what sticks", "N.m.s/rad or N.s/m", PER_FREEDOM, NOT_NEGATIVE, needs="bristle_stiffness"
+        ),
+    ] = ()
     limits: Annotated[tuple[float, float], Range("[lowest, highest] coordinate, `.inf` for none")] = (
         -inf,
         inf,
@@ -243,79 +280,6 @@ class Coupling:
 
 
 @dataclass(frozen=True)
-class Motor:
-    """A torque or force input on a joint with one degree of freedom."""
-
-    name: str
-    joint: Annotated[str, Reference("what it drives, a joint with one freedom", "joint")]
-    limit: Annotated[
-        float, Quantity("largest torque or force", "N.m or N", ONE, POSITIVE, infinite=True, parameter=False)
-    ] = inf
-
-
-_DRAWN = "drawn: needed; body axes: the origin"
-
-
-@dataclass(frozen=True)
-class Strut:
-    """A massless element between two points: spring, damper, or cylinder (`actuated`).
-
-    Its force, positive when it pushes the ends apart, is
-    stiffness·(length − distance) − damping·(rate of the distance) + input.
-    """
-
-    name: str
-    body1: Annotated[str, Reference("where it starts; may be `ground`", "body")]
-    body2: Annotated[str, Reference("where it ends; may be `ground`", "body")]
-    point1: Annotated[Vector, Quantity("where on `body1`", "m", 3, on="body1", otherwise=_DRAWN)] = ORIGIN
-    point2: Annotated[Vector, Quantity("where on `body2`", "m", 3, on="body2", otherwise=_DRAWN)] = ORIGIN
-    stiffness: Annotated[Number, Quantity("stiffness", "N/m", ONE, NOT_NEGATIVE)] = 0.0
-    damping: Annotated[Number, Quantity("damping", "N.s/m", ONE, NOT_NEGATIVE)] = 0.0
-    length: Annotated[
-        Number,
-        Quantity(
-            "relaxed length",
-            "m",
-            ONE,
-            NOT_NEGATIVE,
-            otherwise="drawn: as drawn; body axes: needed with a stiffness",
-        ),
-    ] = 0.0
-    actuated: bool = False
-    limit: Annotated[
-        float, Quantity("largest force of a cylinder", "N", ONE, POSITIVE, infinite=True, parameter=False)
-    ] = inf
-
-
-@dataclass(frozen=True)
-class Load:
-    """A constant force and torque on a body at a point, in world or in body axes."""
-
-    name: str
-    body: Annotated[str, Reference("what it acts on", "body", but=GROUND)]
-    point: Annotated[
-        Vector, Quantity("where the force acts", "m", 3, on="body", otherwise="the body's origin")
-    ] = ORIGIN
-    force: Annotated[Vector, Quantity("constant force", "N", 3)] = ORIGIN
-    torque: Annotated[Vector, Quantity("constant torque", "N.m", 3)] = ORIGIN
-    axes: Annotated[
-        str, Choice("`world`: fixed in space; `body`: turns with the body", ("world", "body"))
-    ] = "world"
-
-
-@dataclass(frozen=True)
-class PointMass:
-    """A mass at a point of a body, beside the body's own: a payload, a counterweight."""
-
-    name: str
-    body: Annotated[str, Reference("what carries it", "body", but=GROUND)]
-    mass: Annotated[Number, Quantity("mass", "kg", ONE, NOT_NEGATIVE)]
-    point: Annotated[Vector, Quantity("where it is", "m", 3, on="body", otherwise="the body's origin")] = (
-        ORIGIN
-    )
-
-
-@dataclass(frozen=True)
 class Mechanism:
     """A whole mechanism; two of them are equal when their descriptions are.
 
@@ -356,6 +320,14 @@ class Mechanism:
     frames: Annotated[
         tuple[NamedFrame, ...], Group("places on bodies with names", NamedFrame, "frame", ("frames",))
     ] = ()
+    bushings: Annotated[
+        tuple[Bushing, ...], Group("elastic connections of frames", Bushing, "bushing", ("bushings",))
+    ] = ()
+    sensors: Annotated[tuple[Sensor, ...], Group("what is measured", Sensor, "sensor", ("sensors",))] = ()
+    base: Annotated[
+        tuple[str, ...],
+        Choices("how the ground moves, by inputs", BASE_WAYS, otherwise="it stands"),
+    ] = ()
     folder: str = field(default="", compare=False)  # where meshes are looked for
 
     def body(self, name: str) -> Body:
@@ -370,8 +342,28 @@ class Mechanism:
         return TYPES[joint.type] if isinstance(joint, Joint) else None
 
     def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs in order: motors, then cylinders."""
-        return tuple(m.name for m in self.motors) + tuple(s.name for s in self.struts if s.actuated)
+        """Names of the inputs in order: motors, motions with their derivatives; cylinders; wrenches."""
+        whole = self.input_sizes().items()
+        return tuple(f"{name}[{k + 1}]" if n > 1 else name for name, n in whole for k in range(n))
+
+    def input_sizes(self) -> dict[str, int]:
+        """The same by whole names, with how many numbers each has."""
+        single = [name for motor in self.motors for name in signal_names(motor)]
+        single += [s.name for s in self.struts if s.actuated]
+        wrenches = [
+            f"{f.name}.{what}" for f in self.frames if f.port == "force" for what in ("force", "torque")
+        ]
+        return dict.fromkeys(single, 1) | dict.fromkeys(wrenches, 3)
+
+    @property
+    def driven(self) -> tuple[Motor, ...]:
+        """Motors whose joints follow a position or velocity: constraints that depend on time."""
+        return tuple(motor for motor in self.motors if motor.drive in (POSITION, VELOCITY))
+
+    @property
+    def motions(self) -> tuple[str, ...]:
+        """Names of the inputs that move these constraints."""
+        return tuple(name for motor in self.driven for name in signal_names(motor))
 
     def with_gravity(self, gravity: float | Iterable[float]) -> Mechanism:
         """The same mechanism under another gravity; a number g means (0, 0, −g)."""

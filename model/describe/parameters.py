@@ -140,6 +140,24 @@ def _hint(mechanism: Mechanism, whole: str, field: Field | None, joint: JointTyp
     return nearest(whole, [at.whole for at in paths(mechanism) if at.whole.startswith(f"{word}.{name}.")])
 
 
+def marked(mechanism: Mechanism, names: Iterable[str]) -> Mechanism:
+    """The mechanism with more parameters: the paths among these names, called as `name_of` says.
+
+    Names that are no paths are left to whoever looks them up.
+    """
+    found, known = dict(mechanism.parameters), set(mechanism.parameters.values())
+    for path in names:
+        if path not in known and path not in found and ("." in path or path == "gravity"):
+            locate(mechanism, path, ("parameters", path))
+            found[name_of(path)] = path
+    return replace(mechanism, parameters=found) if len(found) > len(mechanism.parameters) else mechanism
+
+
+def name_of(path: str) -> str:
+    """What a parameter is called whose path the description gives no name: `body_leg1_mass`."""
+    return re.sub(r"\W+", "_", path).strip("_")
+
+
 # -- values -------------------------------------------------------------------------------------
 
 
@@ -215,6 +233,8 @@ def default_vector(mechanism: Mechanism, names: Iterable[str] | None = None) -> 
 def parameter_vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndarray:
     """p as described but for the named values, which are refused where a description's would be."""
     changed = mechanism
+    names = {path: name for name, path in mechanism.parameters.items()}  # paths of parameters will do
+    values = {names.get(name, name): value for name, value in values.items()}
     given = layout(mechanism, values)
     for item in given:
         try:

@@ -8,7 +8,7 @@ so "35 mm" is the same number as 0.035 and "90 deg" the same as math.pi / 2.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import isinf, isnan, pi
 from typing import Any, NamedTuple, TypeAlias
@@ -17,7 +17,7 @@ from ..errors import DescriptionError
 
 
 class Unit(NamedTuple):
-    """`factor`·π^`turns` in SI, with the exponents of length, mass, time and angle."""
+    """`factor`·π^`turns` in SI, with the exponents of length, mass, time, angle and current."""
 
     factor: Fraction
     turns: int
@@ -25,6 +25,7 @@ class Unit(NamedTuple):
     mass: int = 0
     time: int = 0
     angle: int = 0
+    current: int = 0
 
     def fits(self, other: Unit) -> bool:
         """Whether a value in this unit can fill a field in the other.
@@ -32,7 +33,7 @@ class Unit(NamedTuple):
         "N.m" is common for N·m/rad, so the angle may be left out where there is mass. Not
         elsewhere: a screw's pitch of "5 mm" would be read as millimetres per turn by most.
         """
-        same = self[2:5] == other[2:5]
+        same = self[2:5] == other[2:5] and self.current == other.current
         return same and (self.angle == other.angle or (self.angle == 0 and other.mass != 0))
 
 
@@ -48,15 +49,20 @@ _LENGTHS: Factors = {
     "ft": _FOOT,
 }
 _MASSES: Factors = {"kg": 1, "g": "1/1000", "t": 1000, "lb": "0.45359237", "slug": _POUND_FORCE / _FOOT}
-_KINDS: dict[tuple[int, ...], Factors] = {  # by the powers of π, length, mass, time and angle
+_KINDS: dict[tuple[int, ...], Factors] = {  # by the powers of π, length, mass, time, angle and current
     (0, 1, 0, 0, 0): _LENGTHS,
     (0, 0, 1, 0, 0): _MASSES,
     (0, 0, 0, 1, 0): {"s": 1, "ms": "1/1000", "min": 60, "h": 3600},
+    (0, 0, 0, -1, 0): {"Hz": 1, "kHz": 1000},
     (0, 0, 0, 0, 1): {"rad": 1, "mrad": "1/1000"},
     (1, 0, 0, 0, 1): {"deg": "1/180", "°": "1/180", "turn": 2, "rev": 2},
     (1, 0, 0, -1, 1): {"rpm": "1/30"},
     (0, 1, 1, -2, 0): {"N": 1, "kN": 1000, "MN": 1000000, "lbf": _POUND_FORCE},
     (0, 2, 1, -2, 0): {"Nm": 1, "kNm": 1000},
+    (0, 0, 0, 0, 0, 1): {"A": 1, "mA": "1/1000"},
+    (0, 2, 1, -3, 0, -1): {"V": 1, "mV": "1/1000", "kV": 1000},
+    (0, 2, 1, -3, 0, -2): {"ohm": 1, "mohm": "1/1000", "kohm": 1000},
+    (0, 2, 1, -2, 0, -2): {"H": 1, "mH": "1/1000", "uH": "1/1000000"},
 }
 UNITS = {
     name: Unit(Fraction(factor), *powers) for powers, unit in _KINDS.items() for name, factor in unit.items()
@@ -65,6 +71,7 @@ UNITS = {
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)\s*(.*?)\s*", re.DOTALL)
 _FACTOR = re.compile(r"\s*([*·⋅./ ]?)\s*([A-Za-z°]+)\s*(?:\^?\s*(-?[1-9])|([²³]))?")
 _LONGEST = 60
+_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def parse_unit(text: str) -> Unit | None:
@@ -107,6 +114,37 @@ def _converted(text: str, unit: str) -> float:
         return float(Fraction(found[1]) * given.factor) * pi**given.turns
     except OverflowError:
         raise DescriptionError(f"is too large: {text}") from None
+
+
+def in_unit(unit: str, wanted: Iterable[str]) -> tuple[str, float]:
+    """The unit in which a quantity is to be shown, and how large it is in SI.
+
+    That is the one of the `wanted` units of its kind, or one of them per second, so that "deg" serves speeds
+    too; the quantity's own where there is none.
+    """
+    own, best = parse_unit(unit), (unit, 1.0, 99)
+    for text in wanted:
+        other = parse_unit(text)
+        if other is None or not text.strip():
+            raise DescriptionError(f"there is no unit '{text}'; units are such as deg, mm, rpm or N.mm")
+        if own is None:
+            continue
+        rate = other.time - own.time
+        if other._replace(factor=own.factor, turns=own.turns, time=own.time) == own and 0 <= rate < best[2]:
+            size = float(other.factor) * pi**other.turns / (float(own.factor) * pi**own.turns)
+            best = text + ("" if not rate else f"/s{rate if rate > 1 else ''}"), size, rate
+    return best[:2]
+
+
+def in_si(unit: str) -> bool:
+    """Whether a unit is what numbers are in unless something is said."""
+    known = parse_unit(unit)
+    return known is None or (known.factor == 1 and not known.turns)
+
+
+def typeset(unit: str) -> str:
+    """A unit as people write it, N·m/s²; empty for none."""
+    return "" if unit == "1" else unit.replace(".", "·").translate(_POWERS)
 
 
 def like(x: float, present: Any) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from .field_kinds import Choice, Numbers, Orientation, Reference, Text
+from .field_kinds import Choice, Numbers, Orientation, Reference, Text, Word
 from .fields import Quantity
 
 # Shape -> what its `size` says; a mesh may say none.
@@ -15,6 +15,7 @@ SHAPES = {
     "mesh": ("scale along x", "scale along y", "scale along z"),
 }
 
+PORTS = ("none", "motion", "force")
 TURNED = Orientation("how it is turned", parameter=False, otherwise="as its body")
 
 
@@ -51,3 +52,9 @@ class NamedFrame:
     at: Annotated[Any, Quantity("where its origin is", "m", 3, on="body", parameter=False)] = (0.0, 0.0, 0.0)
     orientation: Annotated[Any, TURNED] = (1.0, 0.0, 0.0, 0.0)
     label: Annotated[str, Text("its name in ROS and in other formats", otherwise="its own")] = ""
+    port: Annotated[
+        str, Choice("`motion`: how it moves is an output; `force`: it takes a wrench as input, too", PORTS)
+    ] = PORTS[0]
+    axes: Annotated[
+        str, Word("of that wrench: `world`, `body`, or those of a frame by name", otherwise="`world`")
+    ] = "world"

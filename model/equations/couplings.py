@@ -16,11 +16,12 @@ from .kinematics import Model, Motion
 
 
 class Tie(NamedTuple):
-    """The row of a coupling: g, its slopes by speed, and g̈ at the motion's accelerations."""
+    """The row of a coupling: g, its slopes by speed, g̈ at the motion's accelerations, ∂g/∂t."""
 
     residual: Any
     slopes: dict[int, Any]
     acceleration: Any
+    rate: Any = 0.0
 
 
 def ties(model: Model, motion: Motion) -> list[Tie]:
@@ -45,12 +46,3 @@ def ties(model: Model, motion: Motion) -> list[Tie]:
 
 def listed(values: Any) -> list[Any]:
     return ca.vertsplit(values) if isinstance(values, ca.SX) else list(values)
-
-
-def tie_forces(model: Model, motion: Motion, lam: Any) -> Any:
-    """−λ s on the speeds, nv: what the couplings do, of all multipliers λ."""
-    force = ca.SX(model.tree.nv, 1)
-    for tie, coupling in zip(ties(model, motion), model.tree.couplings, strict=True):
-        for k, slope in tie.slopes.items():
-            force[k] -= lam[model.tree.rows[coupling.name].start] * slope
-    return force

@@ -9,6 +9,7 @@ from typing import Any
 
 import casadi as ca
 
+from ..describe.motors import has, rigid_rotor
 from .kinematics import Model, Motion, outward
 from .spatial import ad_dual, add, inertia_times, shift, to_parent
 
@@ -22,6 +23,9 @@ def armature(model: Model) -> Any:
         values = model.mechanism.joint(name).armature
         for k, value in enumerate(values if not isinstance(values, ca.SX) else ca.vertsplit(values)):
             J[v.start + k] = value
+    for motor in model.mechanism.motors:
+        if has(inertia := rigid_rotor(motor)):
+            J[model.tree.v[motor.joint].start] += inertia
     return J
 
 

@@ -1,21 +1,29 @@
-"""Applied forces: motors, joint springs, dampers, friction and stops, struts, loads.
+"""Applied forces: motors, joint springs, dampers, friction and stops, struts, bushings, loads.
 
 Joint forces of tree joints act on the speeds directly. Those of cut joints, and all
 forces between points, become wrenches on the links, which Newton-Euler carries inward.
 """
 
+from collections.abc import Mapping
 from math import inf
 from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..describe.mechanism import Joint
+from ..describe.internal import sticks
+from ..describe.mechanism import Joint, Strut
+from ..describe.motors import TORQUE, has
+from ..joints.measured import cut_speeds
 from ..joints.rigid_motion import conjugate, product, vector
-from ..joints.rows import Ends
 from ..joints.types import TYPES
-from ..thresholds import NO_LENGTH
+from ..thresholds import NO_LENGTH, TAUT, TINY
+from .bushings import bushing_force
+from .drives import Flow, bristles, drive_force, entry_of, saturated
 from .kinematics import Model, Motion, body_quaternion, carried, quaternions, unit_quaternion, user_speeds
 from .loops import CutLoop
+from .sensing import placed, wrench_axes
+
+STRESS = {"pulls": "tension", "pushes": "thrust"}  # what the force of a one-sided strut is called
 
 
 class Applied(NamedTuple):
@@ -27,30 +35,32 @@ class Applied(NamedTuple):
     dissipated: Any  # power taken by dampers and friction, not negative
     supplied: Any  # power of motors, cylinders and loads
     at_cuts: dict[str, Any]  # cut joint -> its own force (motor, spring, damper) on its speeds
+    passive: dict[str, Any]  # joint -> what its springs, dampers, friction and stops do to its speeds
+    thrusts: dict[str, Any]  # strut -> its force, positive when it pushes
+    efforts: dict[str, Any]  # motor -> what it does to its joint
+    kinetic: Any  # energy of rotors that move by themselves, and of currents
+    rates: Any  # ż of the internal states, and how fast they fade
+    decays: Any
+    seen: dict[str, Any]  # outputs of drives and cables by name
 
 
 class JointForce(NamedTuple):
     tau: Any
     potential: Any
     dissipated: Any
+    states: dict[str, Flow]
 
 
-def entry_of(values: Any, k: int) -> Any:
-    """Entry k of an attribute that may be empty, a tuple of numbers, or symbols."""
-    if isinstance(values, ca.SX):
-        return values[k]
-    return values[k] if len(values) else 0.0
-
-
-def joint_force(joint: Joint, q: Any, v: Any) -> JointForce:
+def joint_force(joint: Joint, q: Any, v: Any, z: Mapping[str, Any]) -> JointForce:
     """Spring, damper, friction and stops of a joint at its coordinates and speeds, as the user counts them.
 
     τ = −k(q − q_rest) − c v − f tanh(v/v_f) − k_s e − c_s |e| v, with e the overrun of a stop; the springs of
-    a ball are those of `ball_spring`.
+    a ball are those of `ball_spring`, and friction that sticks is that of `bristles`, with a state in z.
     """
     kind = TYPES[joint.type]
     tau = ca.SX.zeros(kind.nv, 1)
     potential = dissipated = ca.SX(0)
+    stuck = bristles(joint, v, z[f"joint.{joint.name}.bristle"]) if sticks(joint) else None
     for move, at, v_at in kind.parts:
         if not move.plain:
             rows = range(v_at.start, v_at.stop)
@@ -64,7 +74,7 @@ def joint_force(joint: Joint, q: Any, v: Any) -> JointForce:
         speed = v[k]
         loss = entry_of(joint.damping, k) * speed
         level = entry_of(joint.friction, k)
-        if not isinstance(level, float) or level != 0.0:
+        if stuck is None and has(level):
             loss += level * ca.tanh(speed / joint.friction_speed)
         if k in plain:
             stretch = q[plain[k]] - entry_of(joint.rest, k)
@@ -78,7 +88,10 @@ def joint_force(joint: Joint, q: Any, v: Any) -> JointForce:
                 loss += joint.limit_damping * ca.fabs(overrun) * speed
         tau[k] -= loss
         dissipated += loss * speed
-    return JointForce(tau, potential, dissipated)
+    if stuck is None:
+        return JointForce(tau, potential, dissipated, {})
+    states = {f"joint.{joint.name}.bristle": stuck.flow}
+    return JointForce(tau - stuck.force, potential + stuck.potential, dissipated + stuck.dissipated, states)
 
 
 def ball_spring(k: Any, rest: Any, q: Any) -> tuple[Any, Any]:
@@ -110,10 +123,6 @@ def has_force(joint: Joint) -> bool:
     return given or joint.limits != (-inf, inf)
 
 
-def saturated(u: Any, limit: float) -> Any:
-    return u if limit == inf else ca.fmin(ca.fmax(u, -limit), limit)
-
-
 def applied(model: Model, motion: Motion, loops: list[CutLoop], q: Any, v: Any, u: Any) -> Applied:
     """All applied forces at a state under inputs u (motors, then cylinders)."""
     mechanism, tree = model.mechanism, model.tree
@@ -121,51 +130,77 @@ def applied(model: Model, motion: Motion, loops: list[CutLoop], q: Any, v: Any, 
     wrenches: dict[int, Any] = {}
     potential = dissipated = supplied = ca.SX(0)
     at_cuts: dict[str, Any] = {}
+    passive: dict[str, Any] = {}
+    thrusts: dict[str, Any] = {}
     inputs = {name: u[k] for k, name in enumerate(mechanism.inputs())}
-    torque: dict[str, Any] = {}
-    for motor in mechanism.motors:
-        torque[motor.joint] = torque.get(motor.joint, 0) + saturated(inputs[motor.name], motor.limit)
+    motors = {motor.joint: motor for motor in mechanism.motors if motor.drive == TORQUE}
+    efforts: dict[str, Any] = {}
+    seen: dict[str, Any] = {name: q[where] for name, where in tree.z.items()}
+    z, flows, kinetic = dict(seen), dict[str, Flow](), ca.SX(0)
+    told: dict[str, Mapping[str, Any]] = {}
+
+    def driven(joint: Joint, q: Any, v: Any) -> Any:
+        """What the motor of a joint does to it, if it has one; energies and readings are noted."""
+        nonlocal potential, dissipated, supplied, kinetic
+        motor = motors[joint.name]
+        force = drive_force(motor, joint, q, v, inputs, z)
+        kinetic += force.kinetic
+        flows.update(force.states)
+        efforts[motor.name] = force.effort
+        potential, dissipated = potential + force.potential, dissipated + force.dissipated
+        supplied += force.supplied
+        told[motor.name] = force.seen
+        return force.effort
+
     speeds = user_speeds(model, q, v) if tree.nv else v
     for name, v_of in tree.v.items():
         joint = mechanism.joint(name)
         if has_force(joint):
-            force = joint_force(joint, q[tree.q[name]], speeds[v_of])
+            force = joint_force(joint, q[tree.q[name]], speeds[v_of], z)
+            passive[name] = force.tau
             tau[v_of] += force.tau
+            flows |= force.states
             potential, dissipated = potential + force.potential, dissipated + force.dissipated
-        if name in torque:
-            tau[v_of] += torque[name]
-            supplied += torque[name] * v[v_of.start]
+        if name in motors:
+            tau[v_of] += driven(joint, q[tree.q[name]][0], v[v_of.start])
     for move, at in tree.moves:  # a turn of speeds is one of forces too
         tau[at.v] = move.engine_speed(q[at.q], tau[at.v], at.reverse)
-    acting = [loop for loop in loops if has_force(loop.joint) or loop.joint.name in torque]
+    acting = [loop for loop in loops if has_force(loop.joint) or loop.joint.name in motors]
     turns = quaternions(model, q) if acting else []
     for loop in acting:
         joint = loop.joint
         position, speed = cut_coordinates(model, loop, turns)
-        force = joint_force(joint, position, speed)
-        total = force.tau + torque.get(joint.name, 0)
+        force = joint_force(joint, position, speed, z)
+        flows |= force.states
+        passive[joint.name] = force.tau
+        total = force.tau + (driven(joint, position[0], speed[0]) if joint.name in motors else 0)
         at_cuts[joint.name] = total
         part = cut_wrenches(loop, total)
         push(wrenches, motion, loop.i.link, loop.ends.ri, part["vi"], part["wi"])
         push(wrenches, motion, loop.j.link, loop.ends.rj, part["vj"], part["wj"])
         potential, dissipated = potential + force.potential, dissipated + force.dissipated
-        if joint.name in torque:
-            supplied += torque[joint.name] * speed[0]
+    for motor in mechanism.motors:
+        seen |= told.get(motor.name, {})
     for strut in mechanism.struts:
-        ends = [
-            _point(model, motion, b, s) for b, s in ((strut.body1, strut.point1), (strut.body2, strut.point2))
-        ]
-        d, rate = ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]
-        length = ca.sqrt(ca.sumsqr(d) + NO_LENGTH)
-        direction = d / length
-        closing = ca.dot(direction, rate)
-        thrust = strut.stiffness * (strut.length - length) - strut.damping * closing
+        ends, direction, length, closing = strut_motion(model, motion, strut)
+        if strut.acts == "both":
+            thrust = strut.stiffness * (strut.length - length) - strut.damping * closing
+            potential += 0.5 * strut.stiffness * (strut.length - length) ** 2
+            dissipated += strut.damping * closing**2
+        else:
+            thrust, stored, loss = one_sided(strut, length, closing)
+            potential, dissipated = potential + stored, dissipated + loss
         if strut.actuated:
             force_in = saturated(inputs[strut.name], strut.limit)
+            force_in = force_in if strut.acts == "both" else _sided(strut, force_in)
             thrust += force_in
             supplied += force_in * closing
-        potential += 0.5 * strut.stiffness * (strut.length - length) ** 2
-        dissipated += strut.damping * closing**2
+        thrusts[strut.name] = thrust
+        if strut.acts != "both":
+            seen |= {
+                f"strut.{strut.name}.length": length,
+                f"strut.{strut.name}.{STRESS[strut.acts]}": ca.fabs(thrust),
+            }
         for sign, (link, r, _) in zip((-1, 1), ends, strict=True):
             push(wrenches, motion, link, r, sign * thrust * direction, ca.SX.zeros(3, 1))
     for load in mechanism.loads:
@@ -178,7 +213,67 @@ def applied(model: Model, motion: Motion, loops: list[CutLoop], q: Any, v: Any, 
             F, T = R @ F, R @ T
         push(wrenches, motion, link, r, F, T)
         supplied += ca.dot(F, rate) + ca.dot(T, motion.X[link].R @ motion.V[link][:3])
-    return Applied(tau, wrenches, potential, dissipated, supplied, at_cuts)
+    for frame in (frame for frame in mechanism.frames if frame.port == "force"):
+        place, R = placed(model, motion, frame.name), wrench_axes(model, motion, frame)
+        F, T = (
+            R @ ca.vertcat(*(inputs[f"{frame.name}.{what}[{k}]"] for k in (1, 2, 3)))
+            for what in ("force", "torque")
+        )
+        push(wrenches, motion, place.link, place.r, F, T)
+        supplied += ca.dot(F, place.v) + ca.dot(T, place.w)
+    for bushing in mechanism.bushings:
+        soft = bushing_force(model, motion, bushing)
+        for sign, (link, _) in zip((-1, 1), soft.ends, strict=True):
+            push(wrenches, motion, link, soft.at, sign * soft.force, sign * soft.torque)
+        potential, dissipated = potential + soft.potential, dissipated + soft.dissipated
+    rates, decays = (ca.vertcat(*(flows[name][k] for name in tree.z), ca.SX(0, 1)) for k in (0, 1))
+    return Applied(
+        tau,
+        wrenches,
+        potential,
+        dissipated,
+        supplied,
+        at_cuts,
+        passive,
+        thrusts,
+        efforts,
+        kinetic,
+        rates,
+        decays,
+        seen,
+    )
+
+
+def one_sided(strut: Strut, length: Any, rate: Any) -> tuple[Any, Any, Any]:
+    """Thrust, energy and lost power of a spring that only pulls, or only pushes.
+
+    With the stretch e = distance − length beyond which it acts (e < 0 where it pushes), and ė its rate,
+    T = k e + c w ė, never of the other sign than e; the energy is ½ k e². The damper takes hold with
+    w = |e|/(`TAUT`·length), at most 1, so that forces do not jump; what it takes is never negative.
+    """
+    pull = 1 if strut.acts == "pulls" else -1
+    e = ca.fmax(pull * (length - strut.length), 0)
+    hold = ca.fmin(e / (TAUT * strut.length + TINY), 1)
+    spring, rate = strut.stiffness * e, pull * rate
+    total = ca.fmax(spring + strut.damping * hold * rate, 0)
+    return -pull * total, 0.5 * spring * e, (total - spring) * rate
+
+
+def _sided(strut: Strut, force: Any) -> Any:
+    """What is left of the force of a cylinder that only pulls, or only pushes."""
+    return ca.fmin(force, 0) if strut.acts == "pulls" else ca.fmax(force, 0)
+
+
+def strut_motion(
+    model: Model, motion: Motion, strut: Strut
+) -> tuple[list[tuple[int, Any, Any]], Any, Any, Any]:
+    """Link, position and velocity of a strut's ends; its direction from first to second, length and rate."""
+    places = (strut.body1, strut.point1), (strut.body2, strut.point2)
+    ends = [_point(model, motion, body, point) for body, point in places]
+    d, rate = ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]
+    length = ca.sqrt(ca.sumsqr(d) + NO_LENGTH)
+    direction = d / length
+    return ends, direction, length, ca.dot(direction, rate)
 
 
 def cut_coordinates(model: Model, loop: CutLoop, turns: list[Any]) -> tuple[Any, Any]:
@@ -188,19 +283,6 @@ def cut_coordinates(model: Model, loop: CutLoop, turns: list[Any]) -> tuple[Any,
     turn = ca.SX([1, 0, 0, 0]) if kind.plain else relative_quaternion(model, loop, turns)
     position = kind.measure(e.Ri.T @ e.Rj, e.Ri.T @ (e.rj - e.ri), turn, joint)
     return ca.vertcat(*position, ca.SX(0, 1)), cut_speeds(joint, e)
-
-
-def cut_speeds(joint: Joint, e: Ends) -> Any:
-    """Speeds of a cut joint: the rates of what it measures, and ω in child axes where that is not plain."""
-    kind = TYPES[joint.type]
-    R, p = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3)
-    measured = ca.vertcat(*kind.measure(R, p, ca.SX([1, 0, 0, 0]), joint), ca.SX(0, 1))
-    d, w = e.rj - e.ri, e.wj - e.wi
-    rates = ca.jtimes(measured, R, e.Ri.T @ ca.skew(w) @ e.Rj)
-    rates += ca.jtimes(measured, p, e.Ri.T @ (e.vj - e.vi - ca.cross(e.wi, d)))
-    (rates,) = ca.substitute([rates], [R, p], [e.Ri.T @ e.Rj, e.Ri.T @ d])
-    # nothing turns behind a ball, so that its axes are the child's
-    return ca.vertcat(*(rates[part.q] if part.move.plain else e.Rj.T @ w for part in kind.parts), ca.SX(0, 1))
 
 
 def relative_quaternion(model: Model, loop: CutLoop, turns: list[Any]) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..describe.mechanism import Mechanism
 from ..joints.rigid_motion import IDENTITY, Pose, about_z, compose, inverse, pose, snap
-from ..thresholds import PARALLEL
+from ..thresholds import FAR_NORMAL, PARALLEL
 from .topology import Link, Tree
 
 
@@ -78,9 +78,9 @@ def _about_z(link: Link) -> bool:
 
 
 def _foot(p: np.ndarray, z: np.ndarray) -> float:
-    """How far along the line p + s z its nearest point to the z axis is."""
+    """How far along the line p + s z its nearest point to the z axis is; 0 where that is far away."""
     across = z[0] ** 2 + z[1] ** 2
-    return -(p[0] * z[0] + p[1] * z[1]) / across if across > PARALLEL**2 else 0.0
+    return -(p[0] * z[0] + p[1] * z[1]) / across if across > FAR_NORMAL**2 else 0.0
 
 
 def _first_behind(mechanism: Mechanism, tree: Tree, index: int) -> tuple[Pose | None, bool]:

@@ -5,8 +5,8 @@ frame {i} over the world in the axes of {i}; V̇_i its time derivative, componen
 The world's own acceleration is set to −g, which is gravity for everything that follows.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ class Model:
 
     mechanism: Mechanism
     tree: Tree
+    motions: Mapping[str, Any] = field(default_factory=dict, compare=False)  # motor -> s, ṡ, s̈
 
     @cached_property
     def in_link(self) -> dict[str, Pose]:
@@ -186,13 +187,15 @@ def columns(model: Model, X: Sequence[Pose], path: Sequence[int]) -> list[tuple[
 
 
 def position_rates(model: Model, q: Any, v: Any) -> Any:
-    """q̇ = N(q) v."""
-    return _gathered(model, "q", lambda move, at: move.rates(q[at.q], v[at.v], at.reverse))
+    """q̇ = N(q) v; internal states have rates of their own (`forces.applied`), and none here."""
+    rates = _gathered(model, "q", lambda move, at: move.rates(q[at.q], v[at.v], at.reverse))
+    return ca.vertcat(rates, ca.SX.zeros(nz, 1)) if (nz := model.tree.nz) else rates
 
 
 def normalized(model: Model, q: Any) -> Any:
     """The same coordinates with Euler parameters of length one."""
-    return _gathered(model, "q", lambda move, at: move.normalized(q[at.q]))
+    unit = _gathered(model, "q", lambda move, at: move.normalized(q[at.q]))
+    return ca.vertcat(unit, q[-nz:]) if (nz := model.tree.nz) else unit
 
 
 def user_speeds(model: Model, q: Any, v: Any) -> Any:

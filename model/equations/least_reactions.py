@@ -12,18 +12,19 @@ z₀ being the reactions found before: the same motion, the least reactions. E E
 cuts; it has the mechanism's motions as null vectors, which the proximal sweeps of `solve.py` leave alone.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from ..describe import parameters
 from ..thresholds import RANK, SOFTNESS
-from .kinematics import Motion
+from .kinematics import Motion, outward
 from .loops import CutLoop
 from .solve import factorize, least_degree, proximal, softened
-from .terms import Equations, closure, once
-from .topology import start_coordinates
+from .terms import Equations, closure, described_start, once
+from .topology import Tree
 
 Wrenches = dict[str, tuple[Any, Any]]  # joint -> force, moment
 
@@ -33,31 +34,16 @@ def redundant(eq: Equations) -> bool:
     """Whether rows of the loops follow from others, found at the described start."""
     if not eq.tree.cuts:
         return False
-    at = start_coordinates(eq.described, eq.tree), parameters.default_vector(eq.described)
-    G = np.array(closure(eq)(*at)[1]) * (eq.scales.speeds / eq.scales.rows[:, None])
+    G = np.array(closure(eq)(*described_start(eq))[1]) * (eq.scales.speeds / eq.scales.rows[:, None])
     values = np.linalg.svd(G, compute_uv=False)
     return int((values > RANK * values.max()).sum()) < len(G)
 
 
 def least(eq: Equations, motion: Motion, found: Wrenches) -> Wrenches:
     """The reactions with the least stress of the loops' own; those of joints outside loops stay."""
-    model, L = eq.model, eq.scales.length
-    parts = [_Part(CutLoop(model, motion, model.mechanism.joint(name)), L) for name in _in_loops(eq)]
-    parts = [part for part in parts if part.basis.numel()]
-    nodes = sorted({link for part in parts for link in part.links if link >= 0})
-    E = ca.SX(6 * len(nodes), sum(part.basis.shape[1] for part in parts))
-    z0, at = [], 0
-    for part in parts:
-        columns = slice(at, at + part.basis.shape[1])
-        for link, wrench in zip(
-            part.links, part.on_bodies([motion.X[k].p for k in part.links], L), strict=True
-        ):
-            if link >= 0:
-                row = 6 * nodes.index(link)
-                E[row : row + 6, columns] += wrench
-        z0.append(part.basis.T @ _scaled(*found[part.name], L))
-        at = columns.stop
-    E, start = ca.sparsify(E), ca.vertcat(*z0)
+    L = eq.scales.length
+    parts, E = _balance(eq, motion)
+    start = ca.vertcat(*(part.basis.T @ _scaled(*found[part.name], L) for part in parts))
     K = ca.SX(E @ E.T)
     mu = softened(K, [range(K.shape[0])], SOFTNESS)
     y = proximal(factorize(K, least_degree(K)), mu, ca.densify(E @ start))
@@ -71,16 +57,45 @@ def least(eq: Equations, motion: Motion, found: Wrenches) -> Wrenches:
     return result
 
 
-def _in_loops(eq: Equations) -> list[str]:
+@once
+def exertable(eq: Equations) -> ca.Function:
+    """(q, p) → (E, W): sums on bodies, and wrenches of every joint in loops, of the parts z of reactions.
+
+    W z are force and moment over the mechanism's length, six rows a joint of `joints_in_loops`. What E z = 0
+    leaves of W z are stresses of the loops' own, which reactions are unique but for.
+    """
+    motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
+    parts, E = _balance(eq, motion)
+    W = ca.diagcat(*(part.basis for part in parts)) if parts else ca.SX(0, 0)
+    return ca.Function("exertable", [eq.q, eq.p], [ca.densify(E), ca.densify(W)], ["q", "p"], ["E", "W"])
+
+
+def _balance(eq: Equations, motion: Motion) -> tuple[list[_Part], Any]:
+    """What the joints in loops can exert, and E, which sums it on every body."""
+    L = eq.scales.length
+    parts = [
+        _Part(CutLoop(eq.model, motion, eq.mechanism.joint(name)), L) for name in joints_in_loops(eq.tree)
+    ]
+    nodes = sorted({link for part in parts if part.basis.numel() for link in part.links if link >= 0})
+    E = ca.SX(6 * len(nodes), sum(part.basis.shape[1] for part in parts))
+    at = 0
+    for part in parts:
+        columns = slice(at, at + part.basis.shape[1])
+        wrenches = part.on_bodies([motion.X[k].p for k in part.links], L)
+        for link, wrench in zip(part.links, wrenches, strict=True):
+            if link >= 0 and part.basis.numel():
+                row = 6 * nodes.index(link)
+                E[row : row + 6, columns] += wrench
+        at = columns.stop
+    return parts, ca.sparsify(E)
+
+
+def joints_in_loops(tree: Tree) -> tuple[str, ...]:
     """Names of all joints that loops run through."""
-    tree = eq.tree
     found: dict[str, None] = {}
     for cut in tree.cuts:
-        ends = [tree.holder[body] for body in (cut.parent, cut.child)]
-        shared = tree.path(tree.common(*ends))
-        found |= {cut.name: None}
-        found |= {tree.links[k].joint: None for end in ends for k in tree.path(end) if k not in shared}
-    return list(found)
+        found |= dict.fromkeys(tree.loop(cut))
+    return tuple(found)
 
 
 def _scaled(force: Any, moment: Any, length: float) -> Any:

@@ -1,23 +1,25 @@
-"""Loop closure: residual g, Jacobian G and velocity terms of every cut joint, couplings behind them.
+"""Loop closure: residual g, Jacobian G and velocity terms of every cut joint; couplings and drives behind.
 
 0 = g(q), 0 = G v + b, 0 = G v̇ − γ with γ = −Ġv − ḃ. G is built for the speeds v, so nq ≠ nv is no
-concern here. b is zero but for surfaces that run like a belt. Velocity constraints have rows in G that
-belong to no entry of g: there g is zero, and `of_poses` leaves their rows empty. Rows come from
-`joints/rows.py`, velocities and accelerations of the two ends from the outward recursion. The world
-accelerates by −g there, and so does every end:
-relative quantities do not notice.
+concern here. b is zero but for surfaces that run like a belt and for driven motions. Velocity constraints
+have rows in G that belong to no entry of g: there g is zero, and `of_poses` leaves their rows empty. Rows
+come from `joints/rows.py`, velocities and accelerations of the two ends from the outward recursion. The
+world accelerates by −g there, and so does every end: relative quantities do not notice.
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import casadi as ca
 
+from ..describe.motors import POSITION
 from ..joints.rigid_motion import Pose
 from ..joints.rows import Ends, Row
 from ..joints.types import TYPES
-from .couplings import ties
+from .couplings import Tie, ties
 from .kinematics import Model, Motion, carried, columns, frame_in_link, turning
+from .prescribed import driven_ties
 
 
 class LoopEnd:
@@ -58,6 +60,27 @@ class CutLoop:
             row for lock in TYPES[joint.type].locks for row in lock.evaluate(self.near, joint, axes)
         ]
 
+    def columns(self, model: Model, motion: Motion) -> Iterator[tuple[int, bool, Any, Any]]:
+        """Of every speed of the loop: whether it moves the child's end, its turn, how that end moves."""
+        near = [Pose(x.R, self.places.get(k, x.p)) for k, x in enumerate(motion.X)]
+        for path, r, is_j in ((self.paths[1], self.near.rj, True), (self.paths[0], self.near.ri, False)):
+            for k, w, v, point in columns(model, near, path):
+                yield k, is_j, w, ca.cross(w, r - point) + v
+
+    def slopes(self, model: Model, motion: Motion, row: Row) -> dict[int, Any]:
+        """What a row is of every speed."""
+        return {k: _slope(row, *by) for k, *by in self.columns(model, motion)}
+
+
+def _slope(row: Row, is_j: bool, w: Any, lever: Any) -> Any:
+    c_w, c_r = (row.wj, row.rj) if is_j else (row.wi, row.ri)
+    return ca.dot(c_w, w) + ca.dot(c_r, lever)
+
+
+def all_ties(model: Model, motion: Motion, loops: list[CutLoop]) -> list[Tie]:
+    """The rows behind those of the cut joints: couplings, then driven motions."""
+    return ties(model, motion) + [x.tie for x in driven_ties(model, motion, loops, model.tree.driven)]
+
 
 def _places(motion: Motion, shared: int, paths: list[list[int]]) -> dict[int, Any]:
     """Origins of the links that a loop passes, world axes, from the first joint of its first path."""
@@ -78,7 +101,7 @@ def cut_loops(model: Model, motion: Motion) -> list[CutLoop]:
 
 def residual(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     """g(q), m; zero where a row holds speeds alone."""
-    tied = (tie.residual for tie in ties(model, motion))
+    tied = (tie.residual for tie in all_ties(model, motion, loops))
     return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), *tied, ca.SX(0, 1))
 
 
@@ -86,18 +109,15 @@ def loop_jacobian(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     """G(q), m × nv, with structural zeros for joints off the loop."""
     tree = model.tree
     G = ca.SX(tree.row_count, tree.nv)
-    for tie, coupling in zip(ties(model, motion), tree.couplings, strict=True):
+    rows = tree.rows
+    for at, tie in zip(list(rows.values())[len(tree.cuts) :], all_ties(model, motion, loops), strict=True):
         for k, slope in tie.slopes.items():
-            G[tree.rows[coupling.name].start, k] = slope
+            G[at.start, k] = slope
     for loop in loops:
-        at = tree.rows[loop.joint.name]
-        near = [Pose(x.R, loop.places.get(k, x.p)) for k, x in enumerate(motion.X)]
-        for path, r, is_j in ((loop.paths[1], loop.near.rj, True), (loop.paths[0], loop.near.ri, False)):
-            for k, w, v, point in columns(model, near, path):
-                lever = ca.cross(w, r - point) + v
-                for n, row in enumerate(loop.rows):
-                    c_w, c_r = (row.wj, row.rj) if is_j else (row.wi, row.ri)
-                    G[at.start + n, k] = ca.dot(c_w, w) + ca.dot(c_r, lever)
+        at = rows[loop.joint.name]
+        for k, is_j, w, lever in loop.columns(model, motion):
+            for n, row in enumerate(loop.rows):
+                G[at.start + n, k] = _slope(row, is_j, w, lever)
     return ca.sparsify(G)
 
 
@@ -111,13 +131,16 @@ def of_poses(model: Model, G: Any) -> Any:
     )
 
 
-def surface_rates(model: Model, loops: list[CutLoop]) -> Any:
-    """b, m: what G v has to make up for."""
-    return ca.vertcat(*(row.rate for loop in loops for row in loop.rows), ca.SX(len(model.tree.couplings), 1))
+def own_rates(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
+    """b, m: what G v has to make up for, the rates of running surfaces and of driven motions."""
+    driven = (x.tie.rate for x in driven_ties(model, motion, loops, model.tree.driven))
+    surfaces = (row.rate for loop in loops for row in loop.rows)
+    return ca.vertcat(*surfaces, ca.SX(len(model.tree.couplings), 1), *driven)
 
 
-def slips(loops: list[CutLoop]) -> list[Any]:
+def slips(model: Model, motion: Motion, loops: list[CutLoop]) -> list[Any]:
     """G v + b of the rows that hold speeds alone, by the velocities of their ends."""
+    driven = driven_ties(model, motion, loops, tuple(m for m in model.tree.driven if m.drive != POSITION))
     return [
         ca.dot(row.wi, loop.i.w)
         + ca.dot(row.ri, loop.i.v)
@@ -127,7 +150,7 @@ def slips(loops: list[CutLoop]) -> list[Any]:
         for loop in loops
         for row, held in zip(loop.rows, TYPES[loop.joint.type].holds_poses, strict=True)
         if not held
-    ]
+    ] + [sum(slope * motion.v[k] for k, slope in x.tie.slopes.items()) + x.tie.rate for x in driven]
 
 
 def velocity_terms(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
@@ -143,7 +166,16 @@ def velocity_terms(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
                 + ca.dot(row.ri, i.dv)
                 + ca.dot(row.rj, j.dv)
             )
-    return ca.vertcat(*terms, *(tie.acceleration for tie in ties(model, motion)), ca.SX(0, 1))
+    return ca.vertcat(*terms, *(tie.acceleration for tie in all_ties(model, motion, loops)), ca.SX(0, 1))
+
+
+def tie_forces(model: Model, motion: Motion, loops: list[CutLoop], lam: Any) -> Any:
+    """−λ s on the speeds, nv: what couplings and driven motions do, of all multipliers λ."""
+    force, first = ca.SX(model.tree.nv, 1), sum(len(loop.rows) for loop in loops)
+    for n, tie in enumerate(all_ties(model, motion, loops), start=first):
+        for k, slope in tie.slopes.items():
+            force[k] -= lam[n] * slope
+    return force
 
 
 def cut_reactions(loops: list[CutLoop], lam: Any) -> list[dict[str, Any]]:
@@ -169,4 +201,7 @@ def row_names(model: Model) -> tuple[str, ...]:
         for cut in model.tree.cuts
         for lock in TYPES[cut.type].locks
         for name in lock.names()
-    ) + tuple(f"{coupling.name}: coupling" for coupling in model.tree.couplings)
+    ) + tuple(
+        [f"{coupling.name}: coupling" for coupling in model.tree.couplings]
+        + [f"{motor.name}: drive of {motor.joint}" for motor in model.tree.driven]
+    )

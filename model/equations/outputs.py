@@ -9,11 +9,12 @@ from typing import Any
 
 import casadi as ca
 
+from ..describe.motors import plain
 from ..joints.rigid_motion import product, vector
 from ..joints.types import TYPES
 from .couplings import ties
 from .dynamics import armature, joint_wrenches
-from .forces import cut_coordinates, cut_wrenches, push
+from .forces import Applied, cut_coordinates, cut_wrenches, push
 from .kinematics import (
     Model,
     Motion,
@@ -28,8 +29,10 @@ from .kinematics import (
 )
 from .least_reactions import least, redundant
 from .loops import CutLoop, cut_reactions, residual
+from .prescribed import accelerated, driven_ties
+from .sensing import frame_readings, sensor_readings
 from .spatial import inertia_times
-from .terms import Equations, Forces, motion_under_forces, supplied, terms
+from .terms import Equations, Forces, drive_efforts, motion_under_forces, supplied, terms
 
 Readings = dict[str, Any]
 
@@ -53,8 +56,16 @@ def readings(eq: Equations) -> Readings:
     result |= body_readings(eq.model, motion, turns)
     result |= _reactions(eq, motion, t.loops, t.applied, lam)
     result |= _couplings(eq, t, lam)
-    result |= {f"input.{name}": eq.u[k] for k, name in enumerate(eq.mechanism.inputs())}
-    kinetic, potential = energies(eq, motion, eq.v, t.applied.potential)
+    seen = t.applied.seen | {f"motor.{name}.effort": effort for name, effort in drive_efforts(eq).items()}
+    own = [f"motor.{motor.name}.effort" for motor in eq.mechanism.motors if not plain(motor)]
+    result |= {name: seen[name] for name in (*own, *(x for x in seen if x not in own))}
+    result |= frame_readings(eq.model, motion, turns)
+    result |= sensor_readings(eq.model, motion, result)
+    at = 0
+    for name, size in eq.mechanism.input_sizes().items():
+        result[f"input.{name}"] = eq.u[at : at + size]
+        at += size
+    kinetic, potential = energies(eq, motion, eq.v, t.applied)
     g = residual(eq.model, t.motion, t.loops)
     return result | {
         "loop.residual": ca.mmax(ca.fabs(g)) if g.numel() else ca.SX(0),
@@ -114,7 +125,15 @@ def _reactions(eq: Equations, motion: Motion, loops: list[CutLoop], act: Any, la
     """Reactions of all joints; those of cut joints are −λ on their rows, plus their own forces."""
     model = eq.model
     wrenches, seen = dict(act.wrenches), {}
+    motors = *model.tree.driven, *accelerated(eq.mechanism)
+    driven = {}
+    for motor, (_, at_cut) in zip(motors, driven_ties(model, motion, loops, motors), strict=True):
+        if at_cut:
+            driven[motor.joint] = drive_efforts(eq)[motor.name], at_cut[1]
     for loop, part in zip(loops, cut_reactions(loops, lam), strict=True):
+        if loop.joint.name in driven:
+            effort, row = driven[loop.joint.name]
+            part = {n: x + effort * getattr(row, n) for n, x in part.items()}
         push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
         push(wrenches, motion, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
         force, moment = part["rj"], part["wj"]
@@ -157,10 +176,13 @@ def _couplings(eq: Equations, t: Forces, lam: Any) -> Readings:
     return result
 
 
-def energies(eq: Equations, motion: Motion, v: Any, springs: Any) -> tuple[Any, Any]:
-    """Kinetic energy ½ Σ VᵀI V + ½ Σ J v², and potential energy −Σ m g·c plus the springs'."""
-    kinetic = 0.5 * ca.dot(armature(eq.model), v**2)
-    potential = springs
+def energies(eq: Equations, motion: Motion, v: Any, act: Applied) -> tuple[Any, Any]:
+    """Kinetic energy ½ Σ VᵀI V + ½ Σ J v², and potential energy −Σ m g·c plus the springs'.
+
+    Currents in windings count as motion, and rotors that move by themselves.
+    """
+    kinetic = 0.5 * ca.dot(armature(eq.model), v**2) + act.kinetic
+    potential = act.potential
     gravity = vector(eq.mechanism.gravity)
     for inertia, X, V in zip(eq.model.inertias, motion.X, motion.V, strict=True):
         if inertia is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..describe.mechanism import Mechanism
 from ..joints.types import TYPES
-from .topology import Tree
+from .topology import Tree, drive_row
 
 
 class Scales(NamedTuple):
@@ -38,6 +38,9 @@ def scales(mechanism: Mechanism, tree: Tree) -> Scales:
     for coupling in tree.couplings:
         groups[(coupling.name, 0, False)] = [len(powers)]
         powers.append(int(TYPES[mechanism.joint(coupling.joint).type].position_units[0] == "m"))
+    for motor in tree.driven:
+        groups[(drive_row(motor), 0, False)] = [len(powers)]
+        powers.append(int(TYPES[mechanism.joint(motor.joint).type].position_units[0] == "m"))
     speeds = np.ones(tree.nv)
     for move, link in tree.moves:
         speeds[link.v] = [length if unit.startswith("m") else 1.0 for unit in move.speed_units]

@@ -1,23 +1,25 @@
 """Every joint as a chain of joints with one coordinate each, as URDF and ROS joint states want them.
 
 A ball becomes three turns about z, y and x of the moving frame (yaw, pitch, roll), a screw a turn
-and a slide, a rod without mass two turns, all without jumps (`joints/angles.py`).
+and a slide, a rod without mass two turns, all without jumps (`joints/angles.py`). Cylinders stand behind
+them with their length, its rate and the force with which they push.
 """
 
 from dataclasses import dataclass
+from math import pi
 from typing import Any
 
 import casadi as ca
 
 from ..describe.mechanism import Joint, outer_name
-from ..joints.angles import aim, yaw_rate
+from ..joints.angles import aim, nearest_angle, yaw_rate
 from ..joints.moves import Slide, Turn
 from ..joints.types import TYPES
-from .forces import saturated
+from .forces import strut_motion
 from .kinematics import turning
 from .loops import CutLoop
 from .outputs import readings
-from .terms import Equations, terms
+from .terms import Equations, drive_efforts, rates, terms
 
 
 @dataclass(frozen=True)
@@ -58,36 +60,67 @@ def single_joints(eq: Equations) -> tuple[SingleJoint, ...]:
     return tuple(part for joint in [*plain, *rods] for part in chain(joint))
 
 
-def joint_values(eq: Equations) -> ca.Function:
-    """(q, v, u, p, near) → positions, speeds and motor torques of all single joints.
+def value_names(eq: Equations) -> tuple[str, ...]:
+    """Names of all single joints, then of the cylinders; one that a joint has too ends in `_length`."""
+    joints = tuple(j.name for j in single_joints(eq))
+    cylinders = (s.name for s in eq.mechanism.struts if s.actuated)
+    return (*joints, *(f"{name}_length" if name in joints else name for name in cylinders))
 
-    Angles that a turn, or half a turn, leaves open are the ones nearest to `near`.
+
+def joint_values(eq: Equations) -> ca.Function:
+    """(q, v, u, p, near) → positions, speeds and forces of all single joints, and of cylinders.
+
+    A force is the motor's, or that of the springs, dampers, friction and stops of a joint without one; those
+    of a ball, about its own axes, are not told.
+
+    Angles that a turn, or half a turn, leaves open are the ones nearest to `near`; so are those of cut
+    joints, which do not count their turns.
     """
     found = readings(eq)
     plain, _ = movable_joints(eq)
-    joints = single_joints(eq)
-    near = ca.SX.sym("near", len(joints))
+    near = ca.SX.sym("near", len(value_names(eq)))
     position: list[Any] = []
     velocity: list[Any] = []
+    driven, passive = drive_efforts(eq), dict(terms(eq).applied.passive)
+    for motor in eq.mechanism.motors:  # what a motor does is told, without the joint's own spring
+        own = driven[motor.name] if motor.name in driven else terms(eq).applied.efforts[motor.name]
+        passive[motor.joint] = ca.SX(own)
+    effort: list[Any] = []
     for joint in plain:
         at, rate = (ca.vertsplit(found[f"joint.{joint.name}.{what}"]) for what in ("position", "velocity"))
         for move, q, v in TYPES[joint.type].parts:
             hint = ca.vertsplit(near)[len(position) :]
+            if isinstance(move, Turn) and joint.name not in eq.tree.q:
+                at[q.start] = nearest_angle(at[q.start], hint[0], 2 * pi)
             turned, speeds = move.single_values(at[q], rate[v], hint, joint)
             position += turned
             velocity += speeds
+            force = passive[joint.name][v.start] if move.plain and joint.name in passive else 0
+            effort += [force, *[0] * (len(turned) - 1)]
 
     rods = (loop for loop in terms(eq).loops if TYPES[loop.joint.type].directionless_ends)
     for rod in rods:
         turned, speeds = rod_angles(eq, rod, ca.vertsplit(near)[len(position) :])
         position += turned
         velocity += speeds
-    effort = ca.SX.zeros(len(joints), 1)
-    for k, motor in enumerate(eq.mechanism.motors):
-        effort[[j.joint for j in joints].index(motor.joint)] += saturated(eq.u[k], motor.limit)
-    columns = [ca.densify(ca.vertcat(*x)) for x in (position, velocity)]
+    effort += [0] * (len(single_joints(eq)) - len(effort))
+    for cylinder in (s for s in eq.mechanism.struts if s.actuated):
+        _, _, length, speed = strut_motion(eq.model, terms(eq).motion, cylinder)
+        position, velocity = [*position, length], [*velocity, speed]
+        effort.append(terms(eq).applied.thrusts[cylinder.name])
+    columns = [ca.densify(ca.vertcat(ca.SX(0, 1), *x)) for x in (position, velocity, effort)]
     names = ["q", "v", "u", "p", "near"], ["position", "velocity", "effort"]
-    return ca.Function("joint_values", [eq.q, eq.v, eq.u, eq.p, near], [*columns, ca.densify(effort)], *names)
+    return ca.Function("joint_values", [eq.q, eq.v, eq.u, eq.p, near], columns, *names)
+
+
+def joint_accelerations(eq: Equations) -> ca.Function:
+    """(q, v, u, p, near) → second rates of all single joints: those of their speeds along the motion."""
+    values, speeds = joint_values(eq), rates(eq)
+    near = ca.SX.sym("near", values.size1_in(4))
+    dq, dv, _ = speeds(eq.q, eq.v, eq.u, eq.p)
+    velocity = values(eq.q, eq.v, eq.u, eq.p, near)[1]
+    a = ca.jtimes(velocity, eq.q, dq) + ca.jtimes(velocity, eq.v, dv)
+    return ca.Function("joint_accelerations", [eq.q, eq.v, eq.u, eq.p, near], [ca.densify(a)])
 
 
 def rod_angles(eq: Equations, rod: CutLoop, near: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -11,17 +11,21 @@ from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
 import casadi as ca
+import numpy as np
 
 from ..describe import parameters
 from ..describe.mechanism import Mechanism
+from ..describe.motors import signal_names
+from .articulated import articulated_pivots
 from .dynamics import joint_wrenches, mass_matrix, onto_joints
 from .forces import Applied, applied
 from .kinematics import Model, Motion, normalized, outward, position_rates
-from .loops import CutLoop, cut_loops, loop_jacobian, of_poses, residual, surface_rates, velocity_terms
+from .loops import CutLoop, cut_loops, loop_jacobian, of_poses, own_rates, residual, velocity_terms
+from .prescribed import accelerated, driven_ties, motion_symbols, tie_rows
 from .scales import Scales, scales
-from .solve import Constrained, accelerations, constrained, factorize, onto_manifold
+from .solve import Constrained, accelerations, constrained, onto_manifold
 from .spatial import lumped
-from .topology import Tree, span
+from .topology import Tree, span, start_coordinates
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Equations:
     q: Any
     v: Any
     u: Any
-    p: Any
+    p: Any  # parameters, and driven motions behind them
     parameters: tuple[Any, ...]  # layout of p, from `parameters.symbolic`
     scales: Scales
     described: Mechanism  # the same with numbers
@@ -95,16 +99,28 @@ def equations(mechanism: Mechanism) -> Equations:
     """Choose the tree and lay out the symbols."""
     tree = span(mechanism)
     symbolic, p, layout = parameters.symbolic(mechanism)
+    motions, by_motor = motion_symbols(mechanism)
     return Equations(
-        Model(lumped(symbolic), tree),
+        Model(lumped(symbolic), tree, by_motor),
         ca.SX.sym("q", tree.nq),
         ca.SX.sym("v", tree.nv),
         ca.SX.sym("u", len(mechanism.inputs())),
-        p,
+        ca.vertcat(p, motions),
         layout,
         scales(mechanism, tree),
         mechanism,
     )
+
+
+def described_start(eq: Equations) -> tuple[np.ndarray, np.ndarray]:
+    """q and p as described, not assembled; driven motions of the tree's joints are where these start."""
+    mechanism, q = eq.described, start_coordinates(eq.described, eq.tree)
+    motions = [
+        q[eq.tree.q[motor.joint].start] if name == motor.name and motor.joint in eq.tree.q else 0.0
+        for motor in mechanism.driven
+        for name in signal_names(motor)
+    ]
+    return q, np.concatenate([parameters.default_vector(mechanism), motions])
 
 
 @once
@@ -114,23 +130,65 @@ def terms(eq: Equations) -> Forces:
     loops = cut_loops(eq.model, motion)
     act = applied(eq.model, motion, loops, eq.q, eq.v, eq.u)
     h = onto_joints(eq.model, joint_wrenches(eq.model, motion, act.wrenches))
+    M, right = mass_matrix(eq.model, motion.f), act.tau - h
+    if eq.tree.driven:
+        lent = carried_along(eq)
+        M, right = M + ca.diag(lent), right + lent * _driven_accelerations(eq)
     return Forces(
         motion,
         loops,
         act,
-        mass_matrix(eq.model, motion.f),
+        M,
         loop_jacobian(eq.model, motion, loops),
-        act.tau - h,
+        right,
         -velocity_terms(eq.model, motion, loops),
-        surface_rates(eq.model, loops),
+        own_rates(eq.model, motion, loops),
     )
+
+
+def _driven_accelerations(eq: Equations) -> Any:
+    """s̈ at the speeds of driven joints of the tree, nv."""
+    found = ca.SX(eq.tree.nv, 1)
+    for motor in eq.tree.driven:
+        if motor.joint in eq.tree.v:
+            found[eq.tree.v[motor.joint].start] = eq.model.motions[motor.name].dds
+    return found
+
+
+def carried_along(eq: Equations) -> Any:
+    """Inertia lent to driven joints of the tree, nv: M + GᵀΣG with τ + GᵀΣγ moves as M with τ does.
+
+    A base without mass of its own, which only its motors move, has a mass matrix that can be inverted so.
+    """
+    lent = ca.SX(eq.tree.nv, 1)
+    mass = sum(body.mass for body in lumped(eq.described).bodies)
+    for motor in eq.tree.driven:
+        if motor.joint in eq.tree.v:
+            k = eq.tree.v[motor.joint].start
+            lent[k] = mass * eq.scales.length ** (0 if eq.scales.speeds[k] != 1.0 else 2)
+    return lent
 
 
 @once
 def motion_under_forces(eq: Equations) -> tuple[Any, Any]:
-    """v̇ and λ of M v̇ + Gᵀλ = τ − h, G v̇ = γ."""
+    """v̇ and λ of M v̇ + Gᵀλ = τ − h, G v̇ = γ; behind the loops' multipliers those of given accelerations."""
     t = terms(eq)
-    return accelerations(constrained(t.M, t.G, eq.scales.groups), t.right, t.gamma)
+    motors = accelerated(eq.mechanism)
+    if not motors:
+        return accelerations(constrained(t.M, t.G, eq.scales.groups), t.right, t.gamma)
+    inputs, driven = eq.mechanism.inputs(), driven_ties(eq.model, t.motion, t.loops, motors)
+    wanted = [eq.u[inputs.index(m.name)] - x.tie.acceleration for m, x in zip(motors, driven, strict=True)]
+    groups = [*eq.scales.groups, *([t.G.shape[0] + n] for n in range(len(motors)))]
+    rows = ca.sparsify(ca.vertcat(t.G, tie_rows(eq.model, driven)))
+    return accelerations(constrained(t.M, rows, groups), t.right, ca.vertcat(t.gamma, *wanted))
+
+
+@once
+def drive_efforts(eq: Equations) -> dict[str, Any]:
+    """Torque or force of every motor whose input is a motion: −λ of its row."""
+    lam, m = motion_under_forces(eq)[1], eq.tree.row_count
+    motors = (*eq.tree.driven, *accelerated(eq.mechanism))
+    return {motor.name: -lam[m - len(eq.tree.driven) + n] for n, motor in enumerate(motors)}
 
 
 @once
@@ -145,14 +203,35 @@ def rates(eq: Equations) -> ca.Function:
     """(q, v, u, p) → (q̇, v̇, power): what the integrators integrate; power changes the energy."""
     dv, _ = motion_under_forces(eq)
     dq = position_rates(eq.model, eq.q, eq.v)
+    if nz := eq.tree.nz:
+        dq[-nz:] = terms(eq).applied.rates
     power = supplied(eq) - terms(eq).applied.dissipated
     names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
     return ca.Function("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names)
 
 
+@once
+def internal_rates(eq: Equations) -> ca.Function:
+    """(q, v, u, p) → ż: rates of the states of drives and friction."""
+    names = ["q", "v", "u", "p"], ["dz"]
+    rates = ca.densify(terms(eq).applied.rates)
+    return ca.Function("internal_rates", [eq.q, eq.v, eq.u, eq.p], [rates], *names)
+
+
+@once
+def decays(eq: Equations) -> ca.Function:
+    """(q, v, p) → b of ż = a − b z, not negative: how fast each of them would fade by itself."""
+    return ca.Function("decays", [eq.q, eq.v, eq.p], [ca.densify(terms(eq).applied.decays)])
+
+
 def supplied(eq: Equations) -> Any:
-    """Power of motors, cylinders and loads, and of running surfaces: −λᵀG v with G v = −b."""
-    return terms(eq).applied.supplied + ca.dot(motion_under_forces(eq)[1], terms(eq).b)
+    """Power of motors, cylinders and loads; of running surfaces and driven motions: −λᵀG v with G v = −b."""
+    t, motors = terms(eq), accelerated(eq.mechanism)
+    power = t.applied.supplied + ca.dot(motion_under_forces(eq)[1][: eq.tree.row_count], t.b)
+    for motor, driven in zip(motors, driven_ties(eq.model, t.motion, t.loops, motors), strict=True):
+        speed = sum(slope * eq.v[k] for k, slope in driven.tie.slopes.items())
+        power += drive_efforts(eq)[motor.name] * speed
+    return power
 
 
 @once
@@ -178,8 +257,7 @@ def coefficients(eq: Equations) -> ca.Function:
 @once
 def mass_pivots(eq: Equations) -> ca.Function:
     """(q, p) → D of M = LDLᵀ: all positive where every motion has inertia."""
-    factor = factorize(mass_at_rest(eq), list(range(eq.tree.nv))[::-1])
-    pivots = ca.vertcat(*(1 / x for x in factor.inverse), ca.SX(0, 1))
+    pivots = articulated_pivots(eq.model, at_rest(eq).f)
     return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
 
 
@@ -219,13 +297,14 @@ def at_rest(eq: Equations) -> AtRest:
     motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     loops = cut_loops(eq.model, motion)
     G = loop_jacobian(eq.model, motion, loops)
-    return AtRest(residual(eq.model, motion, loops), G, surface_rates(eq.model, loops), motion.f)
+    return AtRest(residual(eq.model, motion, loops), G, own_rates(eq.model, motion, loops), motion.f)
 
 
 @once
 def mass_at_rest(eq: Equations) -> Any:
-    """M(q)."""
-    return mass_matrix(eq.model, at_rest(eq).f)
+    """M(q), with what is lent to driven joints."""
+    M = mass_matrix(eq.model, at_rest(eq).f)
+    return M + ca.diag(carried_along(eq)) if eq.tree.driven else M
 
 
 @once

@@ -7,14 +7,16 @@ keeps the mass matrix sparse. A user's `cut` is obeyed first.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from ..describe.flaws import Flaw
+from ..describe.internal import internal_states
 from ..describe.mechanism import GROUND, Coupling, Joint, Mechanism
+from ..describe.motors import POSITION, Motor, has, rigid_rotor
 from ..errors import DescriptionError
 from ..joints.moves import Move
 from ..joints.types import TYPES
@@ -51,13 +53,19 @@ class Tree:
     nq: int
     nv: int
     couplings: tuple[Coupling, ...] = ()
+    driven: tuple[Motor, ...] = ()
+    z: dict[str, slice] = field(default_factory=dict)  # internal state -> its place behind the coordinates
+
+    @property
+    def nz(self) -> int:
+        """Numbers at the end of q that are states of drives and friction, not coordinates."""
+        return sum(where.stop - where.start for where in self.z.values())
 
     @property
     def rows(self) -> dict[str, slice]:
-        """Cut joint -> its rows of g and G; behind them a row for each coupling."""
-        counts = {cut.name: TYPES[cut.type].rows for cut in self.cuts} | {
-            tie.name: 1 for tie in self.couplings
-        }
+        """Cut joint -> its rows of g and G; behind them a row for each coupling and each driven motion."""
+        counts = {cut.name: TYPES[cut.type].rows for cut in self.cuts}
+        counts |= {tie.name: 1 for tie in self.couplings} | {drive_row(motor): 1 for motor in self.driven}
         ends = [0, *accumulate(counts.values())]
         return {name: slice(a, b) for name, (a, b) in zip(counts, pairwise(ends), strict=True)}
 
@@ -71,11 +79,12 @@ class Tree:
     def holds_poses(self) -> tuple[bool, ...]:
         """For each row of G whether it holds poses: those of velocity constraints hold speeds alone."""
         held = (held for cut in self.cuts for held in TYPES[cut.type].holds_poses)
-        return (*held, *(True for _ in self.couplings))
+        return (*held, *(True for _ in self.couplings), *(motor.drive == POSITION for motor in self.driven))
 
     @property
     def row_count(self) -> int:
-        return sum(TYPES[cut.type].rows for cut in self.cuts) + len(self.couplings)
+        ties = len(self.couplings) + len(self.driven)
+        return sum(TYPES[cut.type].rows for cut in self.cuts) + ties
 
     def path(self, link: int) -> list[int]:
         """Links from ground to this one, this one included."""
@@ -89,6 +98,13 @@ class Tree:
         """The last link both paths share, −1 for ground."""
         shared = [i for i, j in zip(self.path(a), self.path(b), strict=False) if i == j]
         return shared[-1] if shared else -1
+
+    def loop(self, cut: Joint) -> list[str]:
+        """Names of the joints that the loop of a cut joint runs through, the cut one first."""
+        ends = [self.holder[body] for body in (cut.parent, cut.child)]
+        shared = self.path(self.common(*ends))
+        found = [self.links[k].joint for end in ends for k in self.path(end) if k not in shared]
+        return list(dict.fromkeys([cut.name, *found]))
 
     @property
     def moves(self) -> Iterator[tuple[Move, Link]]:
@@ -127,7 +143,16 @@ def span(mechanism: Mechanism) -> Tree:
         q_of[name], v_of[name] = slice(nq, nq + kind.nq), slice(nv, nv + kind.nv)
         nq, nv = nq + kind.nq, nv + kind.nv
     cuts = tuple(j for j in mechanism.joints if j.name not in q_of and TYPES[j.type].locks)
-    return Tree(tuple(links), holder, cuts, q_of, v_of, nq, nv, mechanism.couplings)
+    z_of: dict[str, slice] = {}
+    for state in internal_states(mechanism):
+        z_of[state.name] = slice(nq, nq + len(state.units))
+        nq = z_of[state.name].stop
+    return Tree(tuple(links), holder, cuts, q_of, v_of, nq, nv, mechanism.couplings, mechanism.driven, z_of)
+
+
+def drive_row(motor: Motor) -> str:
+    """What the row of a driven motion is called among those of cut joints and couplings."""
+    return f"motor.{motor.name}"
 
 
 def start_coordinates(mechanism: Mechanism, tree: Tree) -> np.ndarray:
@@ -146,6 +171,8 @@ def _shifted(where: slice, by: int) -> slice:
 def _grow(mechanism: Mechanism) -> list[str]:
     """Names of the tree's joints in the order they are reached."""
     driven = {m.joint for m in mechanism.motors}
+    heavy = {j.name for j in mechanism.joints if any(j.armature)}
+    heavy |= {m.joint for m in mechanism.motors if has(rigid_rotor(m))}
     tied = {name: tie.name for tie in mechanism.couplings for name in (tie.joint, *tie.follows)}
     depth = {GROUND: 0}
     kept: list[str] = []
@@ -157,7 +184,7 @@ def _grow(mechanism: Mechanism) -> list[str]:
             joint.cut is False,
             joint.name in tied,
             joint.name in driven,
-            any(joint.armature),
+            joint.name in heavy,
             TYPES[joint.type].wraps,
             TYPES[joint.type].rows,
             -near,
@@ -186,7 +213,7 @@ def _grow(mechanism: Mechanism) -> list[str]:
             if joint.name in tied:
                 sentence = f"is tied by coupling '{tied[joint.name]}' and would have to be cut"
                 raise _flaw(joint, "cut", f"{sentence}; let another joint of its loop be cut (cut: true)")
-            if any(joint.armature):
+            if joint.name in heavy:
                 sentence = "has an armature and would have to be cut; take the armature off, or cut another"
                 raise _flaw(joint, "armature", f"{sentence} joint of its loop")
         elif joint.cut is True:

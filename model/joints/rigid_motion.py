@@ -5,11 +5,11 @@ round-off are made exactly so, because every exact zero removes operations from 
 is traced. Rotations and products take numbers (DM) as well as symbols.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..thresholds import SNAP
 
@@ -72,8 +72,19 @@ def pose(frame: Any) -> Pose:
     e = frame.orientation
     if isinstance(e, ca.SX):
         return Pose(rotation(e), vector(frame.position))
-    R = Rotation.from_quat([*e[1:], e[0]]).as_matrix()
-    return Pose(snap(ca.SX(ca.DM(R))), vector(frame.position))
+    return Pose(snap(ca.SX(ca.DM(_matrix(e)))), vector(frame.position))
+
+
+def _matrix(e: Sequence[float]) -> np.ndarray:
+    """The same as `rotation` of numbers, by sums of squares: right angles come out as zeros and ones."""
+    w, x, y, z = np.asarray(e, float) / np.linalg.norm(e)
+    return np.array(
+        [
+            [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+        ]
+    )
 
 
 def compose(f: Pose, g: Pose) -> Pose:

@@ -26,10 +26,12 @@ def discretize(engine: Engine, state: State, h: float, states: Any = None) -> Li
     step = unjudged(eq)
     T = tangents(engine, state, at_chart)
     n = T.shape[1]
-    moved = coordinate_map(engine, state.q) @ T[:nv], T[nv:]
+    inner = slice(engine.tree.nq - engine.tree.nz, engine.tree.nq)
+    moved = coordinate_map(engine, state.q) @ T[:nv], T[nv : 2 * nv]
+    moved[0][inner] += T[2 * nv :]
     dq, dv = (np.hstack([x, np.zeros((len(x), nu))]) for x in moved)
     du = np.hstack([np.zeros((nu, n)), np.eye(nu)])
     new, slopes = Directional(step, n + nu)(at, [dq, dv, None, du, None, None])
     turned = np.linalg.pinv(coordinate_map(engine, new[0].ravel())) @ slopes[0]
-    both = np.vstack([R @ turned, R[:speeds] @ slopes[1]])
+    both = np.vstack([R @ turned, R[:speeds] @ slopes[1], slopes[0][inner]])
     return replace(linearize(engine, state, states=at_chart), A=both[:, :n], B=both[:, n:], step=h)

@@ -31,11 +31,18 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..equations.couplings import tie_forces
 from ..equations.dynamics import armature, joint_wrenches, onto_joints
 from ..equations.forces import Applied, applied, push
 from ..equations.kinematics import Motion, outward, position_rates
-from ..equations.loops import CutLoop, cut_loops, cut_reactions, of_poses, slips, velocity_terms
+from ..equations.loops import (
+    CutLoop,
+    cut_loops,
+    cut_reactions,
+    of_poses,
+    slips,
+    tie_forces,
+    velocity_terms,
+)
 from ..equations.solve import factorize
 from ..equations.terms import Equations, terms
 from .elimination import elimination, solved
@@ -53,6 +60,17 @@ class ResidualSlopes(NamedTuple):
     cq: Any
     cv: Any
     sq: Any
+    internal: "InternalSlopes | None" = None
+
+
+class InternalSlopes(NamedTuple):
+    """Derivatives of E along the internal states z, and of ż along tangent, speeds, z and inputs."""
+
+    Ez: Any
+    zq: Any
+    zv: Any
+    zz: Any
+    zu: Any
 
 
 class Tangent(NamedTuple):
@@ -90,6 +108,7 @@ class Residuals(NamedTuple):
     E: Any
     c: Any
     s: Any
+    dz: Any  # of internal states
 
 
 def displaced(eq: Equations, a: Any = None) -> tuple[Any, Motion, list[CutLoop], Applied]:
@@ -111,20 +130,25 @@ def residuals(eq: Equations) -> Residuals:
         push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
         push(wrenches, motion, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
     E = onto_joints(eq.model, joint_wrenches(eq.model, motion, wrenches)) + armature(eq.model) * a - act.tau
-    E -= tie_forces(eq.model, motion, lam)
-    return Residuals(a, lam, delta, E, c, ca.vertcat(*slips(loops), ca.SX(0, 1)))
+    E -= tie_forces(eq.model, motion, loops, lam)
+    slipping = slips(eq.model, motion, loops)
+    return Residuals(a, lam, delta, E, c, ca.vertcat(*slipping, ca.SX(0, 1)), act.rates)
 
 
 def residual_slopes(eq: Equations, dv: Any, lam: Any) -> ResidualSlopes:
     """∂E and ∂c at the accelerations and multipliers given."""
     r = residuals(eq)
     nv, zero = eq.tree.nv, ca.SX(eq.tree.nv, 1)
-    J = ca.jacobian(ca.vertcat(r.E, r.c), ca.vertcat(r.delta, eq.v, eq.u))
+    z = eq.q[eq.tree.nq - eq.tree.nz :]
+    J = ca.jacobian(ca.vertcat(r.E, r.c, r.dz), ca.vertcat(r.delta, eq.v, eq.u, z))
     slopes = [J, ca.jacobian(r.s, r.delta)]
     f = ca.Function("partials", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, r.delta], slopes)
     J, sq = (ca.sparsify(x) for x in f(eq.q, eq.v, eq.u, eq.p, dv, lam, zero))
-    E, c, v, u = slice(0, nv), slice(nv, J.shape[0]), slice(nv, 2 * nv), slice(2 * nv, J.shape[1])
-    return ResidualSlopes(J[E, :nv], J[E, v], J[E, u], J[c, :nv], J[c, v], sq)
+    m, nu = r.c.numel(), eq.u.numel()
+    E, c, dz = slice(0, nv), slice(nv, nv + m), slice(nv + m, J.shape[0])
+    v, u, z = slice(nv, 2 * nv), slice(2 * nv, 2 * nv + nu), slice(2 * nv + nu, J.shape[1])
+    inner = InternalSlopes(J[E, z], J[dz, :nv], J[dz, v], J[dz, z], J[dz, u]) if eq.tree.nz else None
+    return ResidualSlopes(J[E, :nv], J[E, v], J[E, u], J[c, :nv], J[c, v], sq, inner)
 
 
 def tangent_point(eq: Equations, chart: Any, speeds: int | None = None) -> Tangent:
@@ -163,15 +187,26 @@ def linear(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     gv = -(t.W.T @ part.Ev + t.Z.T @ part.cv)
     led = R[t.K.shape[1] :, :]
     lower = gq @ t.Kq + gv @ t.L, gv @ t.K, -(t.W.T @ part.Eu)
-    return state_space("linear", eq, R, t.Kq, lower, (led @ t.L, led @ t.K))
+    if part.internal is None:
+        return state_space("linear", eq, R, t.Kq, lower, (led @ t.L, led @ t.K))
+    Ez, zq, zv, zz, zu = part.internal
+    inner = -(t.W.T @ Ez), zq @ t.Kq + zv @ t.L, zv @ t.K, zz, zu
+    return state_space("linear", eq, R, t.Kq, lower, (led @ t.L, led @ t.K), inner)
 
 
 def state_space(
-    name: str, eq: Equations, R: Any, K: Any, lower: tuple[Any, Any, Any], led: tuple[Any, Any] | None = None
+    name: str,
+    eq: Equations,
+    R: Any,
+    K: Any,
+    lower: tuple[Any, Any, Any],
+    led: tuple[Any, Any] | None = None,
+    inner: tuple[Any, Any, Any, Any, Any] | None = None,
 ) -> ca.Function:
     """(q, v, u, p) → (A, B), whose lower halves are Â21, Â22 and the inputs' matrix.
 
-    `led` are R L and R K of the coordinates whose speeds depend on the others.
+    `led` are R L and R K of the coordinates whose speeds depend on the others; `inner` what internal states
+    do to accelerations, and the slopes of their own rates. They come last.
     """
     A21, A22, B2 = lower
     p, n = R.shape[0], A22.shape[0]
@@ -180,13 +215,22 @@ def state_space(
         A11, A12 = A11 + ca.vertcat(ca.SX(n, p), led[0]), ca.vertcat(A12, led[1])
     A = ca.blockcat([[A11, A12], [A21, A22]])
     B = ca.vertcat(ca.SX(p, eq.u.numel()), B2)
+    if inner is not None:
+        Az, zq, zv, zz, zu = inner
+        beside = ca.vertcat(ca.SX(p, eq.tree.nz), Az)
+        A, B = ca.blockcat([[A, beside], [ca.horzcat(zq, zv), zz]]), ca.vertcat(B, zu)
     arguments, names = _arguments(eq, R)
     return ca.Function(name, arguments, ca.cse([ca.densify(A), ca.densify(B)]), names, ["A", "B"])
 
 
 def tangent_basis(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
-    """(q, v, u, p) → T = [Kq 0; L K], 2nv rows: the perturbations (δθ, δv) that stay on the manifold."""
+    """(q, v, u, p) → T = [Kq 0; L K], 2nv rows: the perturbations (δθ, δv) that stay on the manifold.
+
+    Internal states have rows and columns of their own behind these.
+    """
     t = tangent_point(eq, R, speeds)
     T = ca.blockcat([[t.Kq, ca.SX(*t.K.shape)], [t.L, t.K]])
+    if eq.tree.nz:
+        T = ca.diagcat(T, ca.SX.eye(eq.tree.nz))
     arguments, names = _arguments(eq, R)
     return ca.Function("tangent_basis", arguments, [ca.densify(T)], names, ["T"])

@@ -7,12 +7,13 @@ import casadi as ca
 import numpy as np
 
 from ..compile.kernel import Kernel
+from ..describe.motors import TORQUE
 from ..engine import Engine
 from ..equations.terms import Equations, dynamics
 from ..run.independent import Independent, chart
 from ..state import State
-from ..variables import Variable
 from . import exact as written
+from .along_motions import model_along_motions
 from .derivatives_closed import recursive_linear
 from .directional import Directional
 from .model import LinearModel
@@ -35,19 +36,29 @@ def linearize(
     """
     chosen_states = chart(engine, state, states)
     at = (state.q, state.v, state.u, state.p)
-    A, B = linear_kernel(engine, chosen_states)(*at)
-    T = tangents(engine, state, chosen_states)
+    rest: list[np.ndarray] = []
+    if any(motor.drive != TORQUE for motor in engine.mechanism.motors):
+        A, B, *rest = model_along_motions(engine, state, chosen_states)
+    elif len(chosen_states.R):
+        A, B = linear_kernel(engine, chosen_states)(*at)
+    if len(chosen_states.R):
+        T = tangents(engine, state, chosen_states)
+    else:  # nothing can move: only what inputs do to outputs at once is left
+        A, B, T = np.zeros((0, 0)), np.zeros((0, len(state.u))), np.zeros((2 * engine.tree.nv, 0))
     table = engine.variables
     driven = table.inputs.columns(inputs)
     take = [column.where.start for column in driven]
     names, units = state_names(engine, chosen_states)
+    inner = [column for name in engine.tree.z for column in table.outputs.columns([name])]
+    names, units = [*names, *(x.name for x in inner)], [*units, *(x.unit for x in inner)]
     own = [name for name in table.own if table.outputs.find(name).differentiable]
     if outputs is None and not own:
         C, D = np.eye(len(A)), np.zeros((len(A), len(take)))
         y_names, y_units = names, units
     else:
         chosen = table.outputs.columns(own if outputs is None else outputs, traced=True)
-        C, D = _output_rows(engine, chosen, T, at)
+        rows = [column.where.start for column in chosen]
+        C, D = (x[rows] for x in rest) if rest else _output_rows(engine, rows, T, at)
         y_names, y_units = [y.name for y in chosen], [y.unit for y in chosen]
         D = D[:, take]
     named = tuple(names), tuple(u.name for u in driven), tuple(y_names)
@@ -57,7 +68,7 @@ def linearize(
 
 
 def tangents(engine: Engine, state: State, chart: Independent) -> np.ndarray:
-    """T = [K 0; L K]: the perturbations (δθ, δv) of each state, 2nv × states."""
+    """T = [K 0; L K]: the perturbations (δθ, δv) of each state, and of internal ones; 2nv + nz rows."""
     at = (state.q, state.v, state.u, state.p)
     return np.asarray(chart_kernel(engine, "tangent_basis", chart)(*at))
 
@@ -68,6 +79,7 @@ def underlying_model(engine: Engine, state: State, states: Any = None) -> tuple[
     P = T T⁺ projects orthogonally onto the perturbations (δθ, δv) that stay on the manifold.
     """
     T = tangents(engine, state, chart(engine, state, states))
+    T = T[: 2 * engine.tree.nv, : T.shape[1] - engine.tree.nz]
     T_plus = np.linalg.pinv(T)
     return underlying_slopes(engine, state, T) @ T_plus, T @ T_plus
 
@@ -117,9 +129,10 @@ def fewest_operations(eq: Equations, R: Any, speeds: int | None = None) -> ca.Fu
     """A and B by the road that takes fewer operations, as `cutjoint reproduce spencer-linear` counts them.
 
     Where R picks speeds that is the thesis' recursions, which know neither velocity constraints nor
-    couplings; otherwise automatic differentiation.
+    couplings nor internal states; otherwise automatic differentiation.
     """
-    picks = R.is_constant() and R.shape[0] > 0 and all(eq.tree.holds_poses) and not eq.tree.couplings
+    picks = R.is_constant() and R.shape[0] > 0 and all(eq.tree.holds_poses)
+    picks = picks and not eq.tree.couplings and not eq.tree.nz
     return recursive_linear(eq, R) if picks else written.linear(eq, R, speeds)
 
 
@@ -144,13 +157,16 @@ def chart_kernel(engine: Engine, name: str, chart: Independent) -> Any:
     return lambda q, v, u, p: found(q, v, u, p, R)
 
 
-def _output_rows(engine: Engine, wanted: tuple[Variable, ...], T: np.ndarray, at: Any) -> Any:
+def _output_rows(engine: Engine, rows: list[int], T: np.ndarray, at: Any) -> Any:
     """C and D of chosen outputs, by differentiating their traced expressions along the tangents."""
-    rows = [column.where.start for column in wanted]
+
+    nq, nz = engine.tree.nq, engine.tree.nz
 
     def make(eq: Equations) -> ca.Function:
         y = engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)[rows]
-        slopes = [ca.jacobian(y, eq.q) @ written.tangent_map(eq), ca.jacobian(y, eq.v), ca.jacobian(y, eq.u)]
+        along = ca.jacobian(y, eq.q)
+        slopes = [along @ written.tangent_map(eq), ca.jacobian(y, eq.v), ca.jacobian(y, eq.u)]
+        slopes[1] = ca.horzcat(slopes[1], along[:, nq - nz :])
         out = [ca.densify(x) for x in slopes]
         return ca.Function(
             "output_slopes", [eq.q, eq.v, eq.u, eq.p], out, ["q", "v", "u", "p"], ["Yq", "Yv", "Yu"]

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from ..equations.kinematics import outward
+from ..equations.loops import cut_loops
+from ..equations.prescribed import accelerated, driven_ties, tie_rows
 from ..equations.terms import Equations, closure, once
 from ..thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
 
@@ -31,9 +34,24 @@ def pivots(shape: tuple[int, int], rank: int) -> ca.Function:
     round-off must not decide.
     """
     rows, columns = shape
+    A, allowed = ca.MX.sym("A", rows, columns), ca.MX.sym("allowed", columns)
+    chosen, smallest = ca.MX.zeros(columns, 1), ca.MX(ca.inf)
+    if rank:
+        end = _pivot(rows, columns).fold(rank)(ca.vertcat(ca.vec(A), chosen, smallest, allowed))
+        _, chosen, smallest, _ = ca.vertsplit(end, _borders(rows, columns))
+    return ca.Function("pivots", [A, allowed], [chosen, smallest], ["A", "allowed"], ["chosen", "smallest"])
+
+
+def _borders(rows: int, columns: int) -> list[int]:
+    """Where the parts of what pivoting goes on with begin: A, chosen, smallest, allowed."""
     sizes = (rows * columns, columns, 1, columns)
-    borders = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
-    x = ca.SX.sym("x", borders[-1])
+    return [sum(sizes[:k]) for k in range(len(sizes) + 1)]
+
+
+def _pivot(rows: int, columns: int) -> ca.Function:
+    """One column more is chosen, and A goes on without it."""
+    borders = _borders(rows, columns)
+    x = ca.MX.sym("x", borders[-1])
     flat, chosen, smallest, allowed = ca.vertsplit(x, borders)
     A = ca.reshape(flat, rows, columns)
     length = ca.if_else(ca.logic_and(allowed, ca.logic_not(chosen)), ca.sum1(A**2).T, -1)
@@ -45,11 +63,7 @@ def pivots(shape: tuple[int, int], rank: int) -> ca.Function:
     for _ in range(2):  # the second pass removes the first one's round-off
         A = A - a @ (a.T @ A)
     step = ca.vertcat(ca.vec(A), chosen + first, ca.fmin(smallest, pivot), allowed)
-    A, allowed = ca.MX.sym("A", rows, columns), ca.MX.sym("allowed", columns)
-    start = ca.vertcat(ca.vec(A), ca.MX.zeros(columns, 1), ca.inf, allowed)
-    end = ca.Function("pivot", [x], [step]).fold(rank)(start) if rank else start
-    _, chosen, smallest, _ = ca.vertsplit(end, borders)
-    return ca.Function("pivots", [A, allowed], [chosen, smallest], ["A", "allowed"], ["chosen", "smallest"])
+    return ca.Function("pivot", [x], [step])
 
 
 @once
@@ -57,6 +71,16 @@ def unitless_jacobian(eq: Equations) -> ca.Function:
     """(q, p) → G with lengths measured by the size of the mechanism: what rank and charts are judged by."""
     G = closure(eq)(eq.q, eq.p)[1] * ca.DM(eq.scales.speeds / eq.scales.rows[:, None])
     return ca.Function("unitless_jacobian", [eq.q, eq.p], [ca.densify(G)], ["q", "p"], ["G"])
+
+
+def driven_jacobian(eq: Equations) -> ca.Function:
+    """(q, p) → the same with the rows of given accelerations behind."""
+    motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
+    motors = accelerated(eq.mechanism)
+    rows = tie_rows(eq.model, driven_ties(eq.model, motion, cut_loops(eq.model, motion), motors))
+    unitless = [row * ca.DM(eq.scales.speeds).T for row in ca.vertsplit(rows)] if motors else []
+    J = ca.vertcat(unitless_jacobian(eq)(eq.q, eq.p), *unitless)
+    return ca.Function("driven_jacobian", [eq.q, eq.p], [ca.densify(J)], ["q", "p"], ["J"])
 
 
 def _levels(eq: Equations, G: Any, ranks: Ranks) -> list[tuple[Any, int]]:

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..equations.forces import cut_speeds
 from ..equations.kinematics import outward
 from ..equations.loops import cut_loops, of_poses
 from ..equations.scales import Scales
 from ..equations.solve import Groups, factorize, least_degree, proximal, softened
 from ..equations.terms import Equations, closure, once, retraction
+from ..joints.measured import cut_speeds
 from ..thresholds import (
     ASSEMBLY_TRIES,
     CLOSED,
@@ -88,6 +88,35 @@ def along_displacement(eq: Equations, G: Any, d: Any) -> Any:
     return G
 
 
+class Follow(NamedTuple):
+    """(q, d, free, damping, p, c) → x = F Jᵀ(J F Jᵀ)⁻¹ c, the shortest free x with J x = c, in two kinds.
+
+    J is ∂g/∂d for displacements and G, at d = 0, for speeds: one function unless some rows hold speeds alone.
+    """
+
+    place: ca.Function
+    speed: ca.Function
+
+
+def follow(eq: Equations, free: Free) -> Follow:
+    d, damping = ca.SX.sym("d", eq.tree.nv), ca.SX.sym("damping")
+    G = ca.sparsify(closure(eq)(eq.q, eq.p)[1])
+    c = ca.SX.sym("c", G.shape[0])
+    poses = of_poses(eq.model, G)
+
+    def along(J: Any) -> ca.Function:
+        x = ca.densify(shortest_free(eq, J, free.F, c, damping))
+        return ca.Function("follow", [eq.q, d, free.symbol, damping, eq.p, c], [x])
+
+    place = along(along_displacement(eq, poses, d))
+    return Follow(place, place if poses is G else along(G))
+
+
+@once
+def follow_by_joint(eq: Equations) -> Follow:
+    return follow(eq, free_joints(eq))
+
+
 class Pieces(NamedTuple):
     """What an iteration calls: made once, so that it stands once in the code that is generated."""
 
@@ -102,22 +131,22 @@ class Pieces(NamedTuple):
         return ca.norm_2(g / self.scales.rows) / max(g.numel(), 1) ** 0.5 if g.numel() else ca.MX(0)
 
 
-def pieces(eq: Equations, free: Free) -> Pieces:
-    return Pieces(newton_step(eq, free), gap(eq), retraction(eq), _speeds(eq, free), eq.scales)
+def pieces(eq: Equations, along: Follow) -> Pieces:
+    return Pieces(newton_step(eq, along), gap(eq), retraction(eq), _speeds(eq, along), eq.scales)
 
 
 @once
 def pieces_by_joint(eq: Equations) -> Pieces:
-    return pieces(eq, free_joints(eq))
+    return pieces(eq, follow_by_joint(eq))
 
 
-def newton_step(eq: Equations, free: Free) -> ca.Function:
+def newton_step(eq: Equations, along: Follow) -> ca.Function:
     """(r, d, free, damping, p) → (δ, g): a step of Newton's method, and the residual before it."""
-    r, d, damping = ca.SX.sym("r", eq.tree.nq), ca.SX.sym("d", eq.tree.nv), ca.SX.sym("damping")
-    g, G, _ = closure(eq)(retraction(eq)(r, d), eq.p)
-    J = along_displacement(eq, of_poses(eq.model, ca.sparsify(G)), d)
-    delta = shortest_free(eq, J, free.F, -ca.densify(g), damping)
-    return ca.Function("newton", [r, d, free.symbol, damping, eq.p], [ca.densify(delta), ca.densify(g)])
+    r, d, p = eq.symbols("r", "d", "p")
+    free, damping = ca.MX.sym("free", *along.place.size_in(2)), ca.MX.sym("damping")
+    g = gap(eq)(r, d, p)
+    delta = along.place(retraction(eq)(r, d), d, free, damping, p, -g)
+    return ca.Function("newton", [r, d, free, damping, p], [delta, g])
 
 
 @once
@@ -186,13 +215,21 @@ def assembly(eq: Equations) -> ca.Function:
     return ca.Function("assembly", [q, f, p], [new, g, steps, use.size(g) < OPEN], *names)
 
 
-def _speeds(eq: Equations, free: Free) -> ca.Function:
-    """(q, v, free, p) → v: what is free of v made to fit G v + b = 0 by the least change, the rest kept."""
+@once
+def slip(eq: Equations) -> ca.Function:
+    """(q, v, p) → G v + b."""
     _, G, b = closure(eq)(eq.q, eq.p)
-    G = ca.sparsify(G)
-    v = eq.v + shortest_free(eq, G, free.F, ca.densify(-(G @ eq.v + b)))
-    names = ["q", "v", "free", "p"] if free.symbol.shape[1] == 1 else ["q", "v", "F", "p"]
-    return ca.Function("speeds", [eq.q, eq.v, free.symbol, eq.p], [ca.densify(v)], names, ["v_new"])
+    return ca.Function("slip", [eq.q, eq.v, eq.p], [ca.densify(ca.sparsify(G) @ eq.v + b)])
+
+
+def _speeds(eq: Equations, along: Follow) -> ca.Function:
+    """(q, v, free, p) → v: what is free of v made to fit G v + b = 0 by the least change, the rest kept."""
+    q, v, p = eq.symbols("q", "v", "p")
+    shape = along.speed.size_in(2)
+    name = "free" if shape[1] == 1 else "F"
+    free = ca.MX.sym(name, *shape)
+    new = v + along.speed(q, ca.MX.zeros(eq.tree.nv, 1), free, 0, p, -slip(eq)(q, v, p))
+    return ca.Function("speeds", [q, v, free, p], [new], ["q", "v", name, "p"], ["v_new"])
 
 
 def dependent_speeds(eq: Equations) -> ca.Function:

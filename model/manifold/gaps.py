@@ -3,8 +3,10 @@
 import numpy as np
 
 from ..describe.mechanism import Mechanism
-from ..equations.topology import Tree
+from ..describe.motors import Motor
+from ..equations.topology import Tree, drive_row
 from ..errors import AssemblyError
+from ..thresholds import ROUNDED_LOOP
 
 
 def loop_gaps(g: np.ndarray, tree: Tree) -> dict[str, float]:
@@ -17,6 +19,10 @@ def widest_gap(mechanism: Mechanism, tree: Tree, g: np.ndarray) -> str:
     gaps = loop_gaps(g, tree)
     worst = max(gaps, key=lambda name: gaps[name])
     gap = f"is open by {gaps[worst]:.3g} m or rad"
+    motor = _motor(mechanism, worst)
+    if motor is not None:
+        where = f"is {gaps[worst]:.3g} m or rad from where motor '{motor.name}' drives it"
+        return f"joint '{motor.joint}' of '{mechanism.name}' {where}"
     if worst in {tie.name for tie in mechanism.couplings}:
         return f"the coupling '{worst}' of '{mechanism.name}' {gap}"
     return f"the loop of '{mechanism.name}' closed by joint '{worst}' {gap}"
@@ -25,17 +31,35 @@ def widest_gap(mechanism: Mechanism, tree: Tree, g: np.ndarray) -> str:
 def what_closes(mechanism: Mechanism, name: str) -> str:
     """The loop that a cut joint closes, or the relation that a coupling holds, in words."""
     tie = next((tie for tie in mechanism.couplings if tie.name == name), None)
+    motor = _motor(mechanism, name)
+    if motor is not None:
+        return f"the motion that motor '{motor.name}' gives joint '{motor.joint}'"
     if tie is not None:
         return f"the coupling '{name}' of {', '.join((tie.joint, *tie.follows))}"
     joint = mechanism.joint(name)
     return f"the loop closed by joint '{name}' ({joint.parent} to {joint.child})"
 
 
+def _motor(mechanism: Mechanism, name: str) -> Motor | None:
+    """The motor whose driven motion a row of that name holds."""
+    return next((motor for motor in mechanism.driven if drive_row(motor) == name), None)
+
+
 def open_loop(mechanism: Mechanism, gaps: dict[str, float]) -> AssemblyError:
     """What to say of loops that can't be closed: it names the one that is open the widest."""
     worst = max(gaps, key=lambda name: gaps[name])
+    if mechanism.driven:
+        motors = ", ".join(f"'{motor.name}'" for motor in mechanism.driven)
+        return AssemblyError(
+            f"'{mechanism.name}' can't follow what {motors} told it: {what_closes(mechanism, worst)} "
+            f"stays open by {gaps[worst]:.3g} m or rad; stay within its reach"
+        )
+    advice = (
+        "check the positions of the joints in this loop, or give 'start' coordinates nearer to a closed pose"
+    )
+    if gaps[worst] < ROUNDED_LOOP:
+        advice = "a loop that holds more than it needs to must be exact: write more digits, or hold less"
     return AssemblyError(
         f"mechanism '{mechanism.name}' can't be assembled: {what_closes(mechanism, worst)} "
-        f"stays open by {gaps[worst]:.3g} m or rad; check the "
-        "positions of the joints in this loop, or give 'start' coordinates nearer to a closed pose"
+        f"stays open by {gaps[worst]:.3g} m or rad; {advice}"
     )

@@ -110,7 +110,5 @@ def energy(eq: Equations) -> ca.Function:
 
 def _energies(eq: Equations, v: Any) -> tuple[Any, Any]:
     motion = outward(eq.model, eq.q, v)
-    potential = applied(
-        eq.model, motion, cut_loops(eq.model, motion), eq.q, v, ca.SX.zeros(eq.u.shape)
-    ).potential
-    return energies(eq, motion, v, potential)
+    still = ca.SX.zeros(eq.u.shape)
+    return energies(eq, motion, v, applied(eq.model, motion, cut_loops(eq.model, motion), eq.q, v, still))

@@ -13,7 +13,7 @@ import casadi as ca
 
 from ..equations.terms import Equations, once
 from ..thresholds import LIFT_TRIES, LONGEST, OPEN, TINY
-from .closing import Pieces, closing, free_directions, pieces, pieces_by_joint
+from .closing import Pieces, closing, follow, free_directions, pieces, pieces_by_joint
 
 
 @once
@@ -74,7 +74,7 @@ def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
 
 def lift_along(eq: Equations) -> ca.Function:
     """The same for any directions: the arguments F, F_v are the projectors onto the dependent ones."""
-    return lift(eq, pieces(eq, free_directions(eq)))
+    return lift(eq, pieces(eq, follow(eq, free_directions(eq))))
 
 
 def _stay(use: Pieces) -> ca.Function:

@@ -5,14 +5,12 @@ motion is redundant, one that does so at a single pose marks a singularity. So r
 as the largest found at the pose and at a few nearby assembled ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.linalg import qr
 
-from ..describe import parameters
-from ..equations.terms import Equations, once, retraction
-from ..equations.topology import Tree, start_coordinates
+from ..equations.terms import Equations, described_start, once, retraction
+from ..equations.topology import Tree
 from ..thresholds import CARRIED, RANK, REACH, SAMPLES, TINY
 from .charts import unitless_jacobian
 from .closing import assembly
@@ -72,6 +70,8 @@ def redundant_rows(G: np.ndarray, generic: int, names: tuple[str, ...]) -> tuple
     """Names of rows that follow from the others: what pivoted QR leaves over."""
     if generic == G.shape[0]:
         return ()
+    from scipy.linalg import qr  # few need it, and SciPy takes a while to import
+
     _, _, order = qr(G.T, mode="economic", pivoting=True)
     return tuple(names[k] for k in sorted(order[generic:]))
 
@@ -90,13 +90,45 @@ def undetermined(G: np.ndarray, tree: Tree) -> tuple[str, ...]:
     found: set[str] = set()
     for cut in tree.cuts:
         if null[tree.rows[cut.name]].max(initial=0.0) > CARRIED:
-            ends = [tree.holder[body] for body in (cut.parent, cut.child)]
-            shared = tree.path(tree.common(*ends))
-            found |= {cut.name} | {tree.links[k].joint for e in ends for k in tree.path(e) if k not in shared}
+            found |= set(tree.loop(cut))
     for tie in tree.couplings:
         if null[tree.rows[tie.name]].max(initial=0.0) > CARRIED:
             found |= {tie.joint, *tie.follows}
     return tuple(sorted(found))
+
+
+def unique_reactions(E: np.ndarray, W: np.ndarray, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """What is unique of the force and of the moment of joints that share stresses of their loops' own.
+
+    E and W are those of `equations/least_reactions.py`. Every z with E z = 0 may be added to the reactions,
+    which it changes by W z: directions that no such z reaches are unique. World axes.
+    """
+    if not names:  # couplings alone: no joint shares a stress
+        return {}
+    _, s, Vt = np.linalg.svd(E)
+    open_to = (W @ Vt[rank_of(s) :].T).reshape(len(names), 2, 3, -1)
+    return {
+        name: (_kept(force, "along"), _kept(moment, "about"))
+        for name, (force, moment) in zip(names, open_to, strict=True)
+        if max(np.abs(force).max(initial=0.0), np.abs(moment).max(initial=0.0)) > CARRIED
+    }
+
+
+def _kept(open_to: np.ndarray, word: str) -> str:
+    """Directions of space, in words, that the columns leave alone: "all", "none", or an axis or a plane."""
+    U, s, _ = np.linalg.svd(open_to)
+    reached = int((s > CARRIED).sum())
+    if reached in (0, 3):
+        return "none" if reached else "all"
+    return f"across {_axis(U[:, 0])}" if reached == 1 else f"{word} {_axis(U[:, 2])}"
+
+
+def _axis(n: np.ndarray) -> str:
+    """x, y or z, or the components of a direction."""
+    k = int(np.abs(n).argmax())
+    if np.abs(n).sum() - abs(n[k]) < CARRIED:
+        return "xyz"[k]
+    return "[" + ", ".join(f"{x:.3g}" for x in n * np.sign(n[k])) + "]"
 
 
 @once
@@ -109,7 +141,7 @@ def grows_beside_manifold(eq: Equations) -> bool:
     """
     if not eq.tree.row_count:
         return False
-    p, size = parameters.default_vector(eq.described), eq.scales.speeds
+    (start, p), size = described_start(eq), eq.scales.speeds
     jacobian, place, close = unitless_jacobian(eq), retraction(eq), assembly(eq)
 
     def near(q: np.ndarray, delta: np.ndarray) -> np.ndarray | None:
@@ -119,7 +151,7 @@ def grows_beside_manifold(eq: Equations) -> bool:
     def G(q: np.ndarray) -> np.ndarray:
         return np.array(jacobian(q, p))
 
-    q = near(start_coordinates(eq.described, eq.tree), np.zeros(eq.tree.nv))
+    q = near(start, np.zeros(eq.tree.nv))
     if q is None:
         return False
     beside = np.array(place(q, REACH * size * np.random.default_rng(0).normal(size=eq.tree.nv))).ravel()

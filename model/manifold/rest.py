@@ -28,6 +28,7 @@ from typing import Any
 
 import casadi as ca
 
+from ..equations.prescribed import later_inputs
 from ..equations.solve import onto_manifold
 from ..equations.terms import Equations, closure, metric, once, project_position, rates, retraction
 from ..thresholds import AHEAD, NEAREST_TRIES, PARTED, RESOLVED, SAME_POSE, TINY
@@ -100,6 +101,8 @@ def mend(eq: Equations) -> ca.Function:
 def inputs_later(eq: Equations, w: Any, t: Any) -> Any:
     """Inputs, and their rates if they have any, as they are after t seconds."""
     nu = eq.u.numel()
+    if eq.tree.driven:
+        return later_inputs(eq.mechanism, w, t)
     return w if w.numel() == nu else ca.vertcat(w[:nu] + t * w[nu:], w[nu:])
 
 

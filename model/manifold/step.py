@@ -9,7 +9,8 @@ length that real time allows would jump over the turn. The step therefore judges
 which there is a bounded number; far from singularities this costs nothing.
 
 Inputs are held during a step, or go along a straight line: then `w`, the inputs and their rates, is where
-`u` would be, and the sub-steps and stages take the inputs of their own times.
+`u` would be, and the sub-steps and stages take the inputs of their own times. Driven motions go on by
+their derivatives, and where they are told anew the step starts from the nearest state that follows.
 """
 
 from math import ceil
@@ -29,9 +30,11 @@ from ..thresholds import (
     TINY,
     UNDECIDED,
 )
+from .exponential import exponential
 from .judge import concluded, energy, opened, projected
 from .rank import grows_beside_manifold
 from .rest import inputs_later, leaving
+from .seat import seated, told
 
 # Classical Runge-Kutta: nodes, weights. Each stage uses the slope before it.
 NODES = (0.0, 0.5, 0.5, 1.0)
@@ -81,11 +84,13 @@ def stepped(eq: Equations, once: ca.Function, substeps: int, growth: Growth) -> 
     *new, error = once(*state)
     if substeps <= 1:
         looked = ca.Function.if_else("looked", opened(eq), _unopened(eq))
-        verdict = ca.vertcat(0, error > 1, 0, 0, looked(error > 1, new[0], p)[1], 0)
-        return ca.Function("step", state, [*new, verdict], *names)
+        end = told(eq, inputs_later(eq, state[3], state[5]), p)
+        verdict = ca.vertcat(0, error > 1, 0, 0, looked(error > 1, new[0], end)[1], 0)
+        return _from_seat(eq, ca.Function("step", state, [*new, verdict], *names))
     both = [*state, *new, error]
     other, wanted = refined(eq, once, substeps, growth), error > 1
-    if eq.tree.cuts:  # a start from rest is looked at where steps are refined: others need not ask
+    # a start from rest is looked at where steps are refined: others need not ask
+    if eq.tree.cuts and not eq.tree.driven:
         again = ca.Function.if_else("again", other, _keep(once))
         moving = ca.Function("moving", state, list(again(wanted, *both)))
         symbols = _judged(once)
@@ -94,28 +99,42 @@ def stepped(eq: Equations, once: ca.Function, substeps: int, growth: Growth) -> 
         other = ca.Function("other", symbols, list(choice(ca.sumsqr(symbols[1]) == 0, *symbols)))
         wanted = ca.logic_or(wanted, ca.sumsqr(v) == 0)
     results = ca.Function.if_else("judge", other, _keep(once))(wanted, *both)
-    return ca.Function("step", state, list(results), *names)
+    return _from_seat(eq, ca.Function("step", state, list(results), *names))
+
+
+def _from_seat(eq: Equations, step: ca.Function) -> ca.Function:
+    """The same step from where driven motions are told to be."""
+    if not eq.tree.driven:
+        return step
+    q, v, work, w, p, h = state = step.mx_in()
+    results = step(*seated(eq)(q, v, work, told(eq, w, p)), w, p, h)
+    return ca.Function("step", state, list(results), step.name_in(), step.name_out())
 
 
 def unjudged(eq: Equations) -> ca.Function:
     """(q, v, work, u, p, h) → (q, v, work): a single step, to be differentiated."""
-    symbols = eq.symbols("q", "v", "work", "u", "p", "h")
-    return ca.Function("unjudged", symbols, list(single(eq)(*symbols)[:3]))
+    q, v, work, u, p, h = symbols = eq.symbols("q", "v", "work", "u", "p", "h")
+    state = seated(eq)(q, v, work, told(eq, u, p)) if eq.tree.driven else (q, v, work)
+    return ca.Function("unjudged", symbols, list(single(eq)(*state, u, p, h)[:3]))
 
 
 def single(eq: Equations, inputs: str = HELD) -> ca.Function:
     """(q, v, work, u, p, h) → (q, v, work, error): one step; an error above 1 is too large."""
+    if eq.tree.nz:
+        return exponential(eq, inputs)
     slope = rates(eq)
     q, v, work, w, p, h = eq.symbols("q", "v", "work", inputs, "p", "h")
     stage = projected(project_position(eq), POSITION_SWEEPS if grows_beside_manifold(eq) else 0)
     dq = dv = power = None
     total: list[Any] = [0, 0, 0]
     for node, weight in zip(NODES, WEIGHTS, strict=True):
-        at = (q, v) if dq is None else (stage(q + node * h * dq, p), v + node * h * dv)
-        dq, dv, power = slope(*at, inputs_later(eq, w, node * h)[: eq.u.numel()], p)
+        now = inputs_later(eq, w, node * h)[: eq.u.numel()]
+        at_motion = told(eq, now, p)
+        at = (q, v) if dq is None else (stage(q + node * h * dq, at_motion), v + node * h * dv)
+        dq, dv, power = slope(*at, now, at_motion)
         total = [a + weight * b for a, b in zip(total, (dq, dv, power), strict=True)]
     q1, v1, work1 = q + h * total[0], v + h * total[1], work + h * total[2]
-    q1, v1, error = concluded(eq)(q, v, work, q1, v1, work1, p, 1)
+    q1, v1, error = concluded(eq)(q, v, work, q1, v1, work1, at_motion, 1)
     return ca.Function("single", [q, v, work, w, p, h], [q1, v1, work1, error])
 
 
@@ -161,8 +180,11 @@ def refined(eq: Equations, once: ca.Function, substeps: int, growth: Growth) -> 
     q, v, work, w, p, h = state
     end = loop(ca.vertcat(0, _length(1, error1, growth, 1), 0, 0, *state))
     _, _, worst, tries, *ended = ca.vertsplit(end, borders)[:7]
-    turned, straight = energy(eq)(ended[0], ended[1] - v1, p)[0], energy(eq)(q1, v1, p)[0]
+    nz = eq.tree.nz  # of which no branch depends
+    place = ca.vertcat(ended[0][:-nz], ca.MX.zeros(nz, 1)) if nz else ended[0]
+    turned, straight = energy(eq)(place, ended[1] - v1, p)[0], energy(eq)(q1, v1, p)[0]
     undecided = ca.logic_and(error1 <= UNDECIDED, turned > JUMP**2 * straight)
+    undecided = ca.MX(0) if nz and not eq.tree.cuts else undecided
     leapt = ca.logic_or(undecided, error1 < worst)
     q2, v2, work2 = (ca.if_else(leapt, a, b) for a, b in zip((q1, v1, work1), ended, strict=True))
     before, after = energy(eq)(q, v, p), energy(eq)(q2, v2, p)
@@ -173,7 +195,8 @@ def refined(eq: Equations, once: ca.Function, substeps: int, growth: Growth) -> 
     v2 = ca.if_else(mended, scale * v2, v2)
     unsettled = ca.logic_and(coarse, ca.logic_not(undecided))
     made_up = ca.if_else(mended, ca.fabs(drift), 0)
-    verdict = ca.vertcat(1, unsettled, undecided, made_up, opened(eq)(q2, p)[1], tries)
+    end = told(eq, inputs_later(eq, w, h), p)
+    verdict = ca.vertcat(1, unsettled, undecided, made_up, opened(eq)(q2, end)[1], tries)
     return ca.Function("refined", [*state, q1, v1, work1, error1], [q2, v2, work2, verdict])
 
 

@@ -1,18 +1,20 @@
 """Closed poses by joint names: assembly, what other parameters do to a pose, consistent speeds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..engine import Engine
+from ..equations.prescribed import accelerated
 from ..equations.topology import start_coordinates
 from ..errors import AssemblyError, CutjointError, SimulationError
 from ..manifold.gaps import loop_gaps, open_loop
 from ..state import State
-from ..thresholds import MOVES
+from ..thresholds import MOVES, OTHER_STARTS, STARTS_EACH
 from ..variables import Table
+from . import driven
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,17 @@ def assembled(
     return found.q, found.steps, gaps
 
 
+def beside(engine: Engine, q: np.ndarray, free: np.ndarray) -> Iterator[np.ndarray]:
+    """Poses around q, the nearest first, always the same: free speeds times a length each.
+
+    Loops drawn in a line or folded flat are singular there, and no step of Newton's leads out.
+    """
+    random = np.random.default_rng(0)
+    for far in (far for far in OTHER_STARTS for _ in range(STARTS_EACH)):
+        step = far * free * engine.equations.scales.speeds * random.uniform(-1, 1, engine.tree.nv)
+        yield engine.retract(q, step)
+
+
 def start_guess(engine: Engine) -> np.ndarray:
     """Where assembly starts: the tree's joints where they are drawn or told to start.
 
@@ -48,6 +61,7 @@ def start_guess(engine: Engine) -> np.ndarray:
     if not held:
         return guess
     kept = tuple(replace(j, cut=False) if j.name in held else j for j in mechanism.joints)
+    mechanism = driven.released(engine).mechanism if mechanism.driven else mechanism
     try:
         other = Engine(replace(mechanism, joints=kept, parameters={}, outputs={}), compile=False)
         q, free = _held(other, start_coordinates(other.mechanism, other.tree), held)
@@ -72,14 +86,47 @@ def _held(engine: Engine, q: np.ndarray, held: Mapping[str, Any]) -> tuple[np.nd
     return q, free
 
 
-def assemble(engine: Engine, state: State, held: Mapping[str, Any]) -> tuple[State, AssemblyReport]:
+def started(engine: Engine, p: np.ndarray, held: Mapping[str, Any]) -> tuple[State, AssemblyReport]:
+    """The state to start from: assembled as described; driven motions begin where that leaves them."""
+    moving = engine.mechanism.driven or accelerated(engine.mechanism)
+    other = driven.released(engine) if moving else engine
+    q, own = start_guess(other), p[: p.size - engine.motion_count]
+    state = State(0.0, q, np.zeros(other.tree.nv), np.zeros(len(other.inputs)), own)
+    state, report = assemble(other, state, held, weighed=not moving)
+    if moving:
+        state = driven.motions_begun(engine, other, replace(state, p=p))
+        _weighed(engine, state)
+    return state, report
+
+
+def _weighed(engine: Engine, state: State) -> None:
+    """Raise one sentence unless every motion has inertia."""
+    heavy = (engine.kernel("mass_pivots")(state.q, state.p) > 0).all()
+    if not (np.isfinite(state.v).all() and heavy):
+        raise _without_mass(engine, state)
+
+
+def assemble(
+    engine: Engine, state: State, held: Mapping[str, Any], weighed: bool = True
+) -> tuple[State, AssemblyReport]:
     """The state with its loops closed, joints held where told, and the description's speeds."""
     tree = engine.tree
     q, free = _held(engine, state.q, held)
-    q, steps, gaps = assembled(engine, q, state.p, free)
+    led = {motor.joint for motor in engine.mechanism.driven}
+    if led:
+        state = driven.told_positions(engine, state, {name: held[name] for name in led & held.keys()})
+    try:
+        q, steps, gaps = assembled(engine, q, state.p, free)
+    except AssemblyError:
+        if held:  # where joints are held, Newton's method has the last word, as in an FMU
+            raise
+        found = next((x for x in beside(engine, q, free) if engine.assembly(x, state.p, free).closed), None)
+        if found is None:
+            raise
+        q, steps, gaps = assembled(engine, found, state.p, free)
     v = consistent_speeds(engine, replace(state, q=q), described_speeds(engine))
-    if not (np.isfinite(v).all() and (engine.kernel("mass_pivots")(q, state.p) > 0).all()):
-        raise _without_mass(engine, replace(state, q=q))
+    if weighed:
+        _weighed(engine, replace(state, q=q, v=v))
     coordinates = {joint: q[where].tolist() for joint, where in tree.q.items()}
     return replace(state, q=q, v=v), AssemblyReport(steps, max(gaps.values(), default=0.0), gaps, coordinates)
 
@@ -116,8 +163,9 @@ def with_parameters(engine: Engine, state: State, values: Mapping[str, Any]) -> 
 
 
 def described_speeds(engine: Engine) -> dict[str, Any]:
-    """The speeds that the description asks for, by joint."""
-    return {joint.name: joint.speed for joint in engine.mechanism.joints if joint.speed}
+    """The speeds that the description asks for, by joint; those of driven joints are told by their motors."""
+    led = {motor.joint for motor in engine.mechanism.driven}
+    return {j.name: j.speed for j in engine.mechanism.joints if j.speed and j.name not in led}
 
 
 def consistent_speeds(engine: Engine, state: State, wanted: Mapping[str, Any]) -> np.ndarray:

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from ..errors import SimulationError
 from ..state import LiveState
@@ -143,6 +142,8 @@ class OverTime:
 
     def beyond(self, begin: float, end: float) -> float | None:
         """A time in between when the function is on the other side of zero, if its extremum is."""
+        from scipy.optimize import minimize_scalar  # few need it, and SciPy takes a while to import
+
         sign = math.copysign(1.0, self(begin))
         minimize_scalar(lambda t: sign * self(t), bounds=(begin, end), method="bounded")
         lowest = min(self._known, key=lambda t: sign * self._known[t])
@@ -150,6 +151,8 @@ class OverTime:
 
     def crossing(self, begin: float, end: float) -> float:
         """The first time on the other side of zero, to round-off: whoever goes on from there has crossed."""
+        from scipy.optimize import brentq  # few need it, and SciPy takes a while to import
+
         brentq(self, begin, end, xtol=LOCATED * (end - begin), rtol=4 * np.finfo(float).eps)
         before = math.copysign(1.0, self(begin))
         return min(t for t, value in self._known.items() if begin < t <= end and before * value <= 0)

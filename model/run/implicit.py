@@ -15,7 +15,9 @@ E = M v̇ − F + Gᵀλ and c = G v̇ − γ at constant v̇ and λ, and ρ = r
     Ĝ a − μz = −hγ (c_v r_v + c_d D ρ) − μz_old            Ĝ = G + hγ (c_v + hγ c_d D), proximal as ever
 
 so the accelerations need no derivative of their own, the multipliers' stiffness is in, and rows
-may be redundant. M̂ and Ĝ M̂⁻¹Gᵀ have factors of the size of the linear model's, found once a step.
+may be redundant. Internal states z have ż = f(d, v, z): K_z/γ = P (r_z + hγ (f_d K_d + f_v K_v)/γ) with
+P = (1 − hγ f_z)⁻¹, so that E_v and E_d become E_v + hγ E_z P f_v and E_d + hγ E_z P f_d, and −hγ E_z P r_z
+is added to the right. M̂ and Ĝ M̂⁻¹Gᵀ have factors of the size of the linear model's, found once a step.
 There is no iteration that could fail to converge.
 """
 
@@ -28,6 +30,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..equations.lu import LU, factorize_lu, solve_lu
+from ..equations.prescribed import accelerated
 from ..equations.solve import least_degree, softened
 from ..equations.terms import (
     Equations,
@@ -37,6 +40,7 @@ from ..equations.terms import (
     supplied,
     terms,
 )
+from ..errors import SimulationError
 from ..linear.exact import residual_slopes, tangent_map
 from ..manifold.judge import concluded
 from ..manifold.lift import displacement_rates
@@ -57,6 +61,11 @@ def implicit(eq: Equations, substeps: int = MOST_SUBSTEPS, inputs: str = HELD) -
 
     Inputs that go along a line have their value in the middle of every step or sub-step.
     """
+    if eq.tree.driven or accelerated(eq.mechanism):
+        raise SimulationError(
+            f"the implicit step does not know driven motions, which '{eq.mechanism.name}' has; "
+            "use stepper runge_kutta"
+        )
     once = rosenbrock(eq)
     if inputs != HELD:
         q, v, work, w, p, h = symbols = eq.symbols("q", "v", "work", inputs, "p", "h")
@@ -72,14 +81,24 @@ def rosenbrock(eq: Equations) -> ca.Function:
     slope, place, turned = rates(eq), retraction(eq), displacement_rates(eq)
     system, stage = _stages(eq)
     known = system(q, v, u, p, h * GAMMA)
-    start, borders = ca.vertcat(ca.MX.zeros(nv, 1), v, work), [0, nv, 2 * nv, 2 * nv + 1]
+    nq, nz = eq.tree.nq, eq.tree.nz
+
+    def inner(x: Any) -> Any:
+        return ca.vertsplit(x, [0, nq - nz, nq])[1]
+
+    start = ca.vertcat(ca.MX.zeros(nv, 1), v, inner(q), work)
+    borders = [0, nv, 2 * nv, 2 * nv + nz, 2 * nv + nz + 1]
     K: list[Any] = []
+
+    def placed(d: Any, z: Any) -> Any:
+        return place(ca.vertcat(q[: nq - nz], z) if nz else q, d)
+
     for a, c in zip(A, C, strict=True):
-        d, speed, _ = ca.vertsplit(_added(start, [x * h for x in a], K), borders)
-        _, dv, rate = slope(place(q, d), speed, u, p)
-        K.append(stage(known, _added(ca.vertcat(turned(d, speed), dv, rate), c, K), h * GAMMA))
-    d, v1, work1 = ca.vertsplit(_added(start, [x * h for x in B], K), borders)
-    q1, v1, error = concluded(eq)(q, v, work, place(q, d), v1, work1, p, 1)
+        d, speed, z, _ = ca.vertsplit(_added(start, [x * h for x in a], K), borders)
+        dq, dv, rate = slope(placed(d, z), speed, u, p)
+        K.append(stage(known, _added(ca.vertcat(turned(d, speed), dv, inner(dq), rate), c, K), h * GAMMA))
+    d, v1, z, work1 = ca.vertsplit(_added(start, [x * h for x in B], K), borders)
+    q1, v1, error = concluded(eq)(q, v, work, placed(d, z), v1, work1, p, 1)
     return ca.Function("rosenbrock", symbols, [q1, v1, work1, error])
 
 
@@ -92,7 +111,8 @@ class _Known(NamedTuple):
 
     M: LU
     S: LU
-    parts: list[Any]  # G, Ĝ, hγ E_v, hγ c_v, hγ E_d D, hγ c_d D, D, μ, ∂power
+    # G, Ĝ, hγ E_v, hγ c_v, hγ E_d D, hγ c_d D, D, μ, ∂power, and hγ E_z P, P, hγ f_d, hγ f_v
+    parts: list[Any]
 
     def numbers(self) -> Any:
         values = [x for part in self.parts for x in part.nonzeros()]
@@ -112,18 +132,22 @@ def _stages(eq: Equations) -> tuple[ca.Function, ca.Function]:
     known = _known(eq, g)
     numbers = known.numbers()
     system = ca.Function("system", [eq.q, eq.v, eq.u, eq.p, g], [numbers])
-    given, r = ca.SX.sym("known", numbers.numel()), ca.SX.sym("r", 2 * nv + 1)
+    nz = eq.tree.nz
+    given, r = ca.SX.sym("known", numbers.numel()), ca.SX.sym("r", 2 * nv + nz + 1)
     use = known.of(given)
-    G, G1, Ev, cv, EdD, cdD, D, mu, power = use.parts
-    r_d, r_v, r_w = r[:nv], r[nv : 2 * nv], r[2 * nv]
+    G, G1, Ev, cv, EdD, cdD, D, mu, power, EzP, P, fd, fv = use.parts
+    r_d, r_v, r_z, r_w = r[:nv], r[nv : 2 * nv], r[2 * nv : 2 * nv + nz], r[2 * nv + nz]
     rho = r_d + g * r_v
-    free = solve_lu(use.M, ca.densify(-(Ev @ r_v) - EdD @ rho))  # a, if there were no loops
+    right = -(Ev @ r_v) - EdD @ rho
+    right = right - EzP @ r_z if nz else right
+    free = solve_lu(use.M, ca.densify(right))  # a, if there were no loops
     miss = ca.densify(G1 @ free + cv @ r_v + cdD @ rho)
     z = ca.SX.zeros(G.shape[0], 1)
     for _ in range(SWEEPS if z.numel() else 0):
         z = solve_lu(use.S, miss + mu * z)
     a = free - solve_lu(use.M, ca.densify(G.T @ z))
-    K = GAMMA * ca.vertcat(D @ (g * a + rho), a + r_v)
+    K_d, K_v = D @ (g * a + rho), a + r_v
+    K = GAMMA * ca.vertcat(K_d, K_v, *([P @ (r_z + fd @ K_d + fv @ K_v)] if nz else []))
     K = ca.vertcat(K, GAMMA * r_w + g * (power @ K))
     stage = ca.Function("stage", [given, r, g], [ca.densify(K)])
     return system, stage
@@ -133,6 +157,15 @@ def _known(eq: Equations, g: Any) -> _Known:
     t = terms(eq)
     part = residual_slopes(eq, *motion_under_forces(eq))
     D = _inverse(eq, g)
+    inner = [ca.SX(eq.tree.nv, 0), ca.SX(0, 0), ca.SX(0, eq.tree.nv), ca.SX(0, eq.tree.nv)]
+    if part.internal is not None:
+        P = ca.inv(ca.SX.eye(eq.tree.nz) - g * part.internal.zz)
+        inner = [
+            ca.sparsify(x) for x in (g * part.internal.Ez @ P, P, g * part.internal.zq, g * part.internal.zv)
+        ]
+        part = part._replace(
+            Eq=part.Eq + inner[0] @ part.internal.zq, Ev=part.Ev + inner[0] @ part.internal.zv
+        )
     Ev, cv, EdD, cdD = (ca.sparsify(g * x) for x in (part.Ev, part.cv, part.Eq @ D, part.cq @ D))
     M, G1 = ca.sparsify(t.M + Ev + g * EdD), ca.sparsify(t.G + cv + g * cdD)
     factor = factorize_lu(M, list(range(eq.tree.nv))[::-1])
@@ -141,8 +174,12 @@ def _known(eq: Equations, g: Any) -> _Known:
     S = S + 0 * ca.SX.eye(S.shape[0])
     mu = softened(S, eq.scales.groups, SOFTNESS)
     power = supplied(eq) - t.applied.dissipated
-    slopes = ca.horzcat(ca.jacobian(power, eq.q) @ tangent_map(eq), ca.jacobian(power, eq.v))
-    return _Known(factor, factorize_lu(S, least_degree(S)), [t.G, G1, Ev, cv, EdD, cdD, D, mu, slopes])
+    along = ca.jacobian(power, eq.q)
+    slopes = ca.horzcat(
+        along @ tangent_map(eq), ca.jacobian(power, eq.v), along[:, eq.tree.nq - eq.tree.nz :]
+    )
+    parts = [t.G, G1, Ev, cv, EdD, cdD, D, mu, slopes, *inner]
+    return _Known(factor, factorize_lu(S, least_degree(S)), parts)
 
 
 def _inverse(eq: Equations, g: Any) -> Any:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import null_space, qr
 
 from ..engine import Engine
 from ..errors import SimulationError
@@ -58,6 +57,8 @@ def _beside(R: np.ndarray, poses: np.ndarray, size: np.ndarray) -> np.ndarray:
     count = poses.shape[1] - len(R)
     if not count:
         return one[:0]
+    from scipy.linalg import null_space, qr  # few need them, and SciPy takes a while to import
+
     left = poses @ null_space(R @ poses)  # poses that R does not tell apart
     return one[np.sort(qr((left / size[:, None]).T, mode="r", pivoting=True)[1][:count])]
 

@@ -3,17 +3,18 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import pairwise, takewhile
+from math import isfinite
 from typing import Protocol
 
 import numpy as np
-from scipy.integrate import DOP853
 
 from ..errors import SimulationError
 from ..manifold.step import VERDICT
 from ..state import LiveState
-from ..thresholds import IN_A_RECORD, LEAST_TOLERANCE, MOST_STEPS, ROUNDED, SAME_TIME, STEPS_BETWEEN
+from ..thresholds import CUT_OFF, IN_A_RECORD, LEAST_TOLERANCE, MOST_STEPS, ROUNDED, SAME_TIME, STEPS_BETWEEN
 from ..variables import Variable, Variables
 from .events import Event, Watch
+from .inputs import Inputs
 from .judgement import Audit
 from .trajectory import Trajectory
 
@@ -38,6 +39,7 @@ class Recorder:
         self.simulation = simulation
         chosen = tuple(columns)
         self.names = tuple(column.name for column in chosen)
+        self.units = tuple(column.unit for column in chosen)
         rows = [column.where.start for column in chosen]
         if isinstance(simulation, LiveState):
             rows += [x.where.start for x in simulation.engine.variables.outputs.columns(ENERGIES)]
@@ -45,6 +47,9 @@ class Recorder:
         self.time: list[float] = []
         self.rows: list[np.ndarray] = []
         self.audit = Audit()
+        known = simulation.engine.variables.inputs.columns() if isinstance(simulation, LiveState) else ()
+        self.inputs = known
+        self.lowest, self.highest = np.zeros((2, len(self.inputs)))  # of each, and zero
 
     def add(self) -> None:
         s, n = self.simulation, len(self.names)
@@ -54,11 +59,31 @@ class Recorder:
         if isinstance(s, LiveState):
             kinetic, potential = y[n:]
             self.audit.add(kinetic, potential, s.work)
+            np.minimum(self.lowest, s.u, out=self.lowest)
+            np.maximum(self.highest, s.u, out=self.highest)
+
+    def cut_off(self) -> tuple[tuple[Variable, float], ...]:
+        """Inputs that were asked for more than they have, and how much."""
+        found = []
+        for x, a, b in zip(self.inputs, self.lowest.tolist(), self.highest.tolist(), strict=True):
+            slack = CUT_OFF * max((abs(end) for end in (x.low, x.high) if isfinite(end)), default=0.0)
+            if a < x.low - slack or b > x.high + slack:
+                found.append((x, b if b > x.high + slack else a))
+        return tuple(found)
 
     def trajectory(self, watch: Watch, tally: np.ndarray) -> Trajectory:
         values = np.array(self.rows).reshape(len(self.rows), len(self.names))
         judgement = self.audit.judgement(tally)
-        return Trajectory(np.array(self.time), self.names, values, tuple(watch.found), judgement)
+        return Trajectory(
+            np.array(self.time),
+            self.names,
+            values,
+            tuple(watch.found),
+            judgement,
+            self.units,
+            self.audit.energies,
+            self.cut_off(),
+        )
 
 
 def recorded(table: Variables, names: Iterable[str] | None) -> tuple[Variable, ...]:
@@ -95,9 +120,14 @@ class Solver(Protocol):
 class FixedSteps:
     """The simulation's own steps; if `watched`, one can look back into the last by stepping again."""
 
-    def __init__(self, simulation: LiveState, duration: float, h: float, watched: bool):
+    def __init__(
+        self, simulation: LiveState, duration: float, h: float, watched: bool, inputs: Inputs | None = None
+    ):
         self.simulation, self.time, self.watched = simulation, simulation.time, watched
-        self._plan = iter(step_plan(simulation.time, duration, h))
+        self.inputs = inputs
+        self._rates: np.ndarray | None = None  # of inputs, in the last step
+        plan = step_plan(simulation.time, duration, h)
+        self._plan = iter(inputs.split(plan) if inputs else plan)
         self._steps, self._known = 0, simulation.ledger.copy()
 
     @property
@@ -107,9 +137,14 @@ class FixedSteps:
 
     def advance(self) -> None:
         length, self.time = next(self._plan)
+        if self.inputs:
+            self.inputs.control()
+            self._rates = self.inputs.line(self.simulation.time, length)
         if self.watched:
             self._before = self.simulation.state
-        self.simulation.step(length, self.time)
+        self.simulation.step(length, self.time, self._rates)
+        if self.inputs:
+            self.inputs.set(self.time)
         self._steps += 1
         if self.watched:
             self._after = self.simulation.state
@@ -118,25 +153,53 @@ class FixedSteps:
         s, ledger = self.simulation, self.simulation.ledger.copy()
         s.put(self._after if t >= self.time else self._before)
         if s.time < t < self.time:
-            s.step(t - s.time, t)
+            s.step(t - s.time, t, self._rates)
             s.ledger[:] = ledger  # looked at, not taken
+            if self.inputs:
+                self.inputs.set(t)
         return s.q, s.v, s.work
 
 
 class DormandPrince:
     """Dormand-Prince 8(5,3) on ẋ = slope(t, x); `between(t)` is x within the last step."""
 
-    def __init__(self, end: float, tolerance: float):
+    simulation: LiveState
+
+    def __init__(self, end: float, tolerance: float, inputs: Inputs | None = None):
         if not 0 < tolerance < 1:
             raise SimulationError(f"a tolerance must be between 0 and 1, such as 1e-10, not {tolerance}")
-        self.end, self.tolerance = end, max(tolerance, LEAST_TOLERANCE)
+        self.end, self.tolerance, self.inputs = end, max(tolerance, LEAST_TOLERANCE), inputs
+        self.until = end
         self.tally = np.zeros(1 + len(VERDICT))
         self.spacing = 0.0  # of records, s
         self._count = 0
 
+    def now(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs, and parameters with driven motions, at a time of a stage."""
+        return self.inputs.at(t, self.until) if self.inputs else self.simulation.inputs_at(t)
+
     def begin(self, slope: Slope, time: float, x: np.ndarray, **options: float | None) -> None:
+        from scipy.integrate import DOP853  # few need it, and SciPy takes a while to import
+
         options |= {"rtol": self.tolerance, "atol": self.tolerance}
-        self.time, self.solver = time, DOP853(slope, time, x, self.end, **options)
+        self.until = self.inputs.until(time) if self.inputs else self.end  # laws are smooth up to there
+        if self.inputs:
+            options["max_step"] = self.inputs.longest
+        if first := options.get("first_step"):
+            options["first_step"] = min(first, self.until - time) or None
+        self._followed = slope
+        self.time, self.solver = time, DOP853(slope, time, x, self.until, **options)
+
+    def _go_on(self) -> None:
+        """Start again behind a break of a law, or when the controller is due."""
+        assert self.inputs is not None
+        self.inputs.simulation.go(self.time, *self.at(self.time))
+        self.inputs.set(self.time)
+        self.inputs.control()
+        self.begin(self._followed, self.time, self.solver.y)
+
+    def at(self, t: float) -> Place:
+        raise NotImplementedError
 
     def _get_on(self) -> None:
         """An error if the run would go on for hours."""
@@ -154,6 +217,8 @@ class DormandPrince:
 
     def advance(self) -> None:
         self._get_on()
+        if self.solver.status == "finished" and self.time < self.end:
+            self._go_on()
         message = self.solver.step()
         self.time = self.solver.t
         if self.solver.status == "failed":
@@ -200,8 +265,11 @@ def run_recorded(
     columns: Iterable[Variable],
     progress: Callable[[float], None] | None,
     events: Iterable[Event] = (),
+    inputs: Inputs | None = None,
 ) -> Trajectory:
     """The simulation moved on by a solver and recorded every `sample` seconds, unless an event stops it."""
+    if inputs:
+        inputs.set(simulation.time)  # a solver has looked ahead
     recorder, watch = Recorder(simulation, columns), Watch(simulation, events)
     recorder.add()
     begin, end, stop = simulation.time, simulation.time + duration, None
@@ -209,6 +277,8 @@ def run_recorded(
     def go(t: float) -> None:
         if t != simulation.time:
             simulation.go(t, *solver.at(t))
+            if inputs:
+                inputs.set(t)
 
     due = deque(time for _, time in step_plan(begin, duration, sample))
     while solver.time < end and stop is None:

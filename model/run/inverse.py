@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from ..describe.motors import delayed, plain
 from ..engine import Engine
+from ..equations.prescribed import motion_places
 from ..errors import SimulationError
 from ..manifold.rank import allowed_motions, nearest_solution, rank
 from ..state import State
-from ..thresholds import LACKING
+from ..thresholds import DRIVE_TRIES, LACKING
 
 
 def inputs_for(
@@ -22,6 +24,12 @@ def inputs_for(
     (KᵀB) u = Kᵀ(M v̇ − F): solved with least norm where several inputs could do it.
     """
     name = engine.mechanism.name
+    slow = [motor.name for motor in engine.mechanism.motors if delayed(motor)]
+    if slow:
+        raise SimulationError(
+            f"the torque of '{slow[0]}' follows its input later, "
+            "so that no input gives an acceleration at once"
+        )
     M, G, right, gamma, B = engine.kernel("coefficients")(state.q, state.v, 0 * state.u, state.p)
     dv = _consistent(engine, acceleration, G, gamma)
     J, size = engine.unitless_jacobian(state.q, state.p), engine.equations.scales.speeds
@@ -29,11 +37,19 @@ def inputs_for(
     need = K.T @ (M @ dv - right)
     u = nearest_solution(K.T @ B, need)
     lacking = np.abs(K.T @ B @ u - need).max(initial=0.0)
+    for _ in range(0 if all(plain(motor) for motor in engine.mechanism.motors) else DRIVE_TRIES):
+        # gears lose by the sign of their torque: Newton's method
+        _, _, right, _, B = engine.kernel("coefficients")(state.q, state.v, u, state.p)
+        need = K.T @ (M @ dv - right)
+        lacking = np.abs(need).max(initial=0.0)
+        u = u + nearest_solution(K.T @ B, need)
     if lacking > LACKING * (1.0 + np.abs(need).max(initial=0.0)):
         raise SimulationError(
             f"the inputs of '{name}' can't produce that motion: "
             f"a generalized force of {lacking:.3g} is missing"
         )
+    moving = motion_places(engine.mechanism)
+    u[moving] = state.u[moving]  # what is driven stays so
     return u
 
 

@@ -1,18 +1,20 @@
 """Values of all joints as chains of joints with one coordinate each; see `equations/single_joints.py`."""
 
-from ..equations.single_joints import joint_values, single_joints
+from ..equations.single_joints import joint_values, single_joints, value_names
 from ..state import LiveState
 
 
 class JointValues:
-    """Coordinates, speeds and motor torques of all single joints of a simulation, tree joints and cut ones.
+    """Coordinates, speeds and forces of all single joints of a simulation, tree joints and cut ones.
+
+    Cylinders stand behind them: length, its rate, and the force with which they push.
 
     `read()` fills `position`, `velocity` and `effort`, in the order of `names`.
     """
 
     def __init__(self, simulation: LiveState):
         self.joints = single_joints(simulation.equations)
-        self.names = tuple(j.name for j in self.joints)
+        self.names = value_names(simulation.equations)
         self._kernel = simulation.bind("joint_values", joint_values)
         self.position, self.velocity, self.effort = self._kernel.results
 

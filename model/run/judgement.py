@@ -69,6 +69,11 @@ class Audit:
     def add(self, kinetic: float, potential: float, work: float) -> None:
         self._rows.append((kinetic, potential, work))
 
+    @property
+    def energies(self) -> np.ndarray | None:
+        """Kinetic and potential energy and work at every record, if they were followed."""
+        return np.array(self._rows) if self._rows else None
+
     def judgement(self, tally: np.ndarray) -> Judgement:
         """`tally` counts steps judged, and sums up their verdicts."""
         judged = int(tally[0])

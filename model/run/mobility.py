@@ -3,9 +3,13 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from ..describe.motors import TORQUE
 from ..engine import Engine
+from ..equations.least_reactions import exertable, joints_in_loops
 from ..equations.loops import row_names
-from ..manifold.rank import distance_and_rank, redundant_rows, undetermined
+from ..manifold.rank import distance_and_rank, redundant_rows, undetermined, unique_reactions
 from ..state import State
 
 
@@ -26,6 +30,8 @@ class Mobility:
     redundant: tuple[str, ...]
     singular_value: float  # smallest that belongs to the rank; 0 at a singularity
     not_unique: tuple[str, ...]  # joints whose reactions the redundant rows leave open
+    unique: dict[str, tuple[str, str]]  # of those joints: directions in which force and moment are unique
+    driven: int  # freedoms whose motion is an input; those of positions and velocities are in the rank
     places: int  # independent coordinates: the mobility, or more where velocity constraints hold speeds alone
 
     def as_dict(self) -> dict[str, Any]:
@@ -39,11 +45,12 @@ def mobility(engine: Engine, state: State) -> Mobility:
     G = engine.unitless_jacobian(state.q, state.p)
     distance, here = distance_and_rank(G, generic)
     names = row_names(engine.equations.model)
+    open_reactions = undetermined(G, tree)
     return Mobility(
         tuple(b.name for b in mechanism.bodies),
         tuple((j.name, j.type, j.parent, j.child) for j in mechanism.joints),
         tuple(c.name for c in tree.cuts),
-        tree.nq,
+        tree.nq - tree.nz,
         tree.nv,
         len(names),
         tree.nv - len(names),
@@ -52,6 +59,14 @@ def mobility(engine: Engine, state: State) -> Mobility:
         tree.nv - generic,
         redundant_rows(engine.unitless_jacobian(pose, state.p), generic, names),
         distance,
-        undetermined(G, tree),
+        open_reactions,
+        _unique(engine, state) if open_reactions else {},
+        sum(motor.drive != TORQUE for motor in mechanism.motors),
         tree.nv - engine.ranks(state.q, state.p).poses,
     )
+
+
+def _unique(engine: Engine, state: State) -> dict[str, tuple[str, str]]:
+    """Directions in which the forces and moments of joints in loops are unique although not all are."""
+    E, W = exertable(engine.equations)(state.q, state.p)
+    return unique_reactions(np.array(E), np.array(W), joints_in_loops(engine.tree))

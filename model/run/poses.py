@@ -1,8 +1,9 @@
 """Where bodies and joints of a simulation are in the world."""
 
+import casadi as ca
 import numpy as np
-from scipy.spatial.transform import Rotation
 
+from ..joints.rigid_motion import rotation
 from ..state import LiveState
 
 Places = dict[str, tuple[np.ndarray, np.ndarray]]
@@ -13,8 +14,7 @@ def body_poses(simulation: LiveState) -> Places:
     y, outputs = simulation.output_vector(), simulation.engine.variables.outputs
     result = {"ground": (np.eye(3), np.zeros(3))}
     for body in simulation.mechanism.bodies:
-        w, *xyz = y[outputs.find(f"body.{body.name}.orientation").where]
-        R = Rotation.from_quat([*xyz, w]).as_matrix()
+        R = np.array(rotation(ca.DM(y[outputs.find(f"body.{body.name}.orientation").where])))
         result[body.name] = (R, y[outputs.find(f"body.{body.name}.position").where].copy())
     return result
 

@@ -1,15 +1,18 @@
 """A recorded motion: times and named columns."""
 
-import csv
-from collections.abc import Iterator
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..files import write_atomically
-from ..variables import column_places
+from ..describe.parameters import split
+from ..describe.units import in_unit
+from ..variables import Variable, column_places
 from .judgement import NOT_JUDGED, Judgement
+from .results import library, write_result, write_table
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,9 @@ class Trajectory:
     values: np.ndarray  # (n, len(names))
     events: tuple[tuple[str, float], ...] = ()  # name and time of each that was met, in order
     judgement: Judgement = NOT_JUDGED  # of the run: steps that did not settle, energy that is missing
+    units: tuple[str, ...] = ()  # of the columns, if anybody knows them
+    energies: np.ndarray | None = None  # (n, 3): kinetic, potential, work put in; joules
+    cut_off: tuple[tuple[Variable, float], ...] = ()  # inputs asked for more than their limit, and how much
 
     def __getitem__(self, name: str) -> np.ndarray:
         """One column, or all components of a vector output as (n, k)."""
@@ -39,14 +45,63 @@ class Trajectory:
     def __contains__(self, name: object) -> bool:
         return name in self.names
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The numbers alone, for whoever does not ask for names: `numpy.asarray`, `pandas.DataFrame`."""
+        return np.array(self.values, dtype=dtype)
+
     def keys(self) -> tuple[str, ...]:
         """The names of the columns."""
         return self.names
 
+    def warn(self) -> None:
+        """Say what is not as it was asked for."""
+        for given, most in self.cut_off:
+            warnings.warn(
+                f"'{given.name}' was asked for {most:.6g} {given.unit} and gave no more than its limit, "
+                f"{given.high if most > given.high else given.low:.6g}; input.{given.name} is what was asked",
+                stacklevel=3,
+            )
+
+    def part(self, names: Iterable[str]) -> "Trajectory":
+        """Some of the columns, by name."""
+        places = [self.names.index(name) for name in names]
+        units = tuple(self.units[k] for k in places) if self.units else ()
+        return replace(
+            self, names=tuple(self.names[k] for k in places), values=self.values[:, places], units=units
+        )
+
+    def in_units(self, *wanted: str) -> "Trajectory":
+        """The same motion in other units, such as "deg" and "mm", which serve rates too; others stay."""
+        shown = [in_unit(unit, wanted) for unit in self.units]
+        values = self.values / np.array([factor for _, factor in shown] or 1.0)
+        return replace(self, values=values, units=tuple(unit for unit, _ in shown))
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame over time; `attrs["units"]` has the unit of each column."""
+        pandas = library("pandas", "a data frame")
+        frame = pandas.DataFrame(
+            self.values, index=pandas.Index(self.time, name="time"), columns=list(self.names)
+        )
+        frame.attrs["units"] = dict(zip(self.names, self.units, strict=False))
+        return frame
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset over time, vectors whole, each variable with the attribute `units`."""
+        xarray = library("xarray", "a data set")
+        found: dict[str, Any] = {}
+        for whole in dict.fromkeys(split(name)[0] for name in self.names):
+            places = column_places(self.names, whole, "column")
+            unit = {"units": self.units[places[0]]} if self.units else {}
+            if len(places) > 1:
+                found[whole] = ("time", f"component{len(places)}"), self.values[:, places], unit
+            else:
+                found[self.names[places[0]]] = "time", self.values[:, places[0]], unit
+        return xarray.Dataset(found, coords={"time": ("time", self.time, {"units": "s"})})
+
+    def write(self, path: str | Path) -> None:
+        """Write `time` and all columns in the format that the file's ending names: csv, parquet, h5."""
+        write_result(path, self.time, dict(zip(self.names, self.values.T, strict=True)), self.units)
+
     def write_csv(self, path: str | Path) -> None:
         """Write `time` and all columns with every digit that matters."""
-        with write_atomically(path) as temporary, temporary.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["time", *self.names])
-            for t, row in zip(self.time, self.values, strict=True):
-                writer.writerow([repr(float(t)), *(repr(float(x)) for x in row)])
+        write_table(path, self.time, dict(zip(self.names, self.values.T, strict=True)), self.units)

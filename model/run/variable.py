@@ -14,6 +14,7 @@ from ..equations.terms import Equations, project_position, project_velocity, rat
 from ..errors import SimulationError
 from ..manifold import step
 from ..manifold.judge import concluded
+from ..manifold.step import ALONG, HELD
 from ..state import LiveState
 from ..thresholds import (
     ENERGY_ERROR,
@@ -24,6 +25,7 @@ from ..thresholds import (
     RESOLVED,
     TOO_SHORT,
 )
+from .inputs import Inputs
 from .integrate import DormandPrince, Place
 from .steppers import STEPPERS
 
@@ -31,8 +33,9 @@ from .steppers import STEPPERS
 def rates_on_loops(eq: Equations) -> ca.Function:
     """(q, v, u, p) → (q̇, v̇, power) at the closed pose and speeds nearest to q and v."""
     q, v, u, p = eq.symbols("q", "v", "u", "p")
-    closed = project_position(eq)(q, p) if eq.tree.cuts else q
-    speeds = project_velocity(eq)(closed, v, p) if eq.tree.cuts else v
+    held = eq.tree.cuts or eq.tree.driven
+    closed = project_position(eq)(q, p) if held else q
+    speeds = project_velocity(eq)(closed, v, p) if held else v
     names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
     return ca.Function("rates_on_loops", [q, v, u, p], list(rates(eq)(closed, speeds, u, p)), *names)
 
@@ -40,8 +43,8 @@ def rates_on_loops(eq: Equations) -> ca.Function:
 class VariableSteps(DormandPrince):
     """Steps of a simulation to a tolerance, from its present state on."""
 
-    def __init__(self, simulation: LiveState, end: float, tolerance: float):
-        super().__init__(end, tolerance)
+    def __init__(self, simulation: LiveState, end: float, tolerance: float, inputs: Inputs | None = None):
+        super().__init__(end, tolerance, inputs)
         self.simulation, nq = simulation, simulation.tree.nq
         self._borders = nq, nq + simulation.tree.nv
         kernel = simulation.engine.kernel
@@ -56,14 +59,14 @@ class VariableSteps(DormandPrince):
             self._slope, simulation.time, np.concatenate([simulation.q, simulation.v, [simulation.work]])
         )
 
-    def _slope(self, _: float, x: np.ndarray) -> np.ndarray:
+    def _slope(self, t: float, x: np.ndarray) -> np.ndarray:
         q, v = np.split(x, self._borders)[:2]
-        return np.concatenate(self._rates(q, v, self.simulation.u, self.simulation.p))
+        return np.concatenate(self._rates(q, v, *self.now(t)))
 
-    def _conclude(self, x: np.ndarray, x1: np.ndarray) -> tuple[np.ndarray, float]:
-        """x1 brought onto the loops, and the error of the step from x."""
+    def _conclude(self, x: np.ndarray, x1: np.ndarray, time: float) -> tuple[np.ndarray, float]:
+        """x1 brought onto the loops as they are then, and the error of the step from x."""
         before, after = np.split(x, self._borders), np.split(x1, self._borders)
-        q, v, error = self._concluded(*before, *after, self.simulation.p, self._part)
+        q, v, error = self._concluded(*before, *after, self.now(time)[1], self._part)
         return np.concatenate([q, v, x1[-1:]]), float(error[0])
 
     def advance(self) -> None:
@@ -75,7 +78,7 @@ class VariableSteps(DormandPrince):
         for tries in range(MOST_REFUSALS + 1):
             super().advance()
             length = self.time - time
-            x1, error = self._conclude(x, self.solver.y)
+            x1, error = self._conclude(x, self.solver.y, self.time)
             if length < TOO_SHORT * self._easy and self._distance(x) < NEARER * self._regular:
                 return self._leap(time, x, LEAP * self._easy)
             if error <= 1 or tries == MOST_REFUSALS:
@@ -99,26 +102,33 @@ class VariableSteps(DormandPrince):
     def _resting(self) -> float | None:
         """How long the traced step is to lead from rest in a singular pose, if that is where it is."""
         s = self.simulation
-        if s.v.any() or not s.tree.cuts:
+        if s.v.any() or not s.tree.cuts or s.tree.driven:
             return None
         a, parted = s.engine.kernel("from_rest")(s.q, s.u, s.p)
         size = float(np.linalg.norm(a / s.equations.scales.speeds))
         return float(np.sqrt(2 * RESOLVED / size)) if parted[0] else None
 
     def _leap(self, time: float, x: np.ndarray, length: float) -> None:
-        length = min(length, self.end - time)
+        length = min(length, self.until - time)
         self._leapt, self._from, self._start = True, (time, x), None
         x1, verdict = self._jumped(length)
         if not np.isfinite(x1).all() or verdict[step.LEFT_OPEN]:
             raise SimulationError(f"no step passes the singularity at {time:.6g} s; loosen the tolerance")
         self.tally += 1, *verdict
-        self.begin(self._slope, time + length, x1, first_step=min(length, self.end - time - length) or None)
+        arrived = length == self.until - time and self.until < self.end
+        at = self.until if arrived else time + length
+        self.begin(self._slope, at, x1, first_step=min(length, self.end - at) or None)
+        if arrived:
+            self._go_on()
 
     def _jumped(self, length: float) -> tuple[np.ndarray, np.ndarray]:
         s = self.simulation
-        kernel = s.engine.kernel(*STEPPERS["runge_kutta"].traced())
         q, v, work = np.split(self._from[1], self._borders)
-        *new, verdict = kernel(q, v, work, s.u, s.p, length)
+        rates = self.inputs.line(self._from[0], length) if self.inputs else None
+        u, p = self.now(self._from[0]) if s.tree.driven else (s.u, s.p)
+        u, how = (u, HELD) if rates is None or s.tree.driven else (np.concatenate([u, rates]), ALONG)
+        kernel = s.engine.kernel(*STEPPERS["runge_kutta"].traced(how))
+        *new, verdict = kernel(q, v, work, u, p, length)
         return np.concatenate(new), verdict
 
     def at(self, t: float) -> Place:
@@ -128,6 +138,6 @@ class VariableSteps(DormandPrince):
             x = self._jumped(t - self._from[0])[0] if t > self._from[0] else self._from[1]
         else:
             x = self.between(t)
-            x = self._conclude(x, x)[0]
+            x = self._conclude(x, x, t)[0]
         q, v, work = np.split(x, self._borders)
         return q, v, float(work[0])

@@ -1,0 +1,36 @@
+"""What inputs have to give so that what they drive accelerates as wanted: joints, tree or cut, and cylinders.
+
+A drive that makes its coordinate follow is a constraint on the motion, Bᵀv̇ + Ḃᵀv = a, and the force it needs
+is that constraint's own: B = ∂τ/∂u carries an input into the equations, and by virtual power Bᵀv is the speed
+of what it drives. So the rows of the drives that follow stand below those of the loops,
+
+    M v̇ + Gᵀλ − B u = τ − h,    G v̇ = γ,    sᵢ(Bᵀv̇)ᵢ = sᵢ(a − Ḃᵀv)ᵢ,
+
+with sᵢ = 1 where an input follows and 0 where its force is given. What is driven by nothing moves as it must
+(Spong's partial feedback linearization), inputs that could do each other's work share it with least norm, and
+at a pose where they have no hold their forces stay finite, like multipliers of loops (`solve.py`).
+"""
+
+import casadi as ca
+
+from .kinematics import position_rates
+from .solve import accelerations, constrained
+from .terms import Equations, once, terms
+
+
+@once
+def driving(eq: Equations) -> ca.Function:
+    """(q, v, u, p, a, s) → u: as given where s is 0, and those that give accelerations a where it is 1."""
+    t, n = terms(eq), eq.u.numel()
+    a, s = ca.SX.sym("a", n), ca.SX.sym("s", n)
+    none = ca.SX.zeros(n, 1)
+    (B,) = ca.substitute([ca.jacobian(t.right, eq.u)], [eq.u], [none])  # limits are not met at zero
+    (right,) = ca.substitute([t.right], [eq.u], [(1 - s) * eq.u])
+    turning = ca.jtimes(B.T @ eq.v, eq.q, position_rates(eq.model, eq.q, eq.v))
+    rows = ca.sparsify(ca.vertcat(t.G, ca.diag(s) @ B.T))
+    m = t.G.shape[0]
+    groups = [*eq.scales.groups, *([m + k] for k in range(n))]
+    _, lam = accelerations(constrained(t.M, rows, groups), right, ca.vertcat(t.gamma, s * (a - turning)))
+    u = ca.densify((1 - s) * eq.u - s * lam[m:])
+    names = ["q", "v", "u", "p", "a", "s"], ["forces"]
+    return ca.Function("driving", [eq.q, eq.v, eq.u, eq.p, a, s], [u], *names)

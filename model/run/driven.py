@@ -1,0 +1,73 @@
+"""Driven motions at the start: where they begin, and whether they contradict each other.
+
+A mechanism is first assembled as if its motors did not drive motions. Where that leaves a driven joint, and
+at what speed, is where its motion begins.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..describe.motors import MOTIONS, TORQUE, Motor, signal_names
+from ..engine import Engine
+from ..equations.prescribed import accelerated, motion_places
+from ..errors import AssemblyError
+from ..manifold.rank import rank_of
+from ..state import State
+from ..thresholds import CARRIED
+
+
+def released(engine: Engine) -> Engine:
+    """The same mechanism with motors that drive by torque."""
+    motors = tuple(replace(motor, drive=TORQUE) for motor in engine.mechanism.motors)
+    return Engine(replace(engine.mechanism, motors=motors, outputs={}), compile=False)
+
+
+def told_positions(engine: Engine, state: State, positions: Mapping[str, Any]) -> State:
+    """The state with driven joints told to be at these positions."""
+    table, u = engine.variables.inputs, state.u.copy()
+    for motor in engine.mechanism.driven:
+        if motor.joint in positions and motor.drive == MOTIONS[0]:
+            u[table.find(motor.name).where] = positions[motor.joint]
+    return with_inputs(engine, state, u)
+
+
+def with_inputs(engine: Engine, state: State, u: np.ndarray) -> State:
+    """The state under other inputs, its driven motions among them."""
+    places = motion_places(engine.mechanism)
+    p = np.concatenate([state.p[: state.p.size - len(places)], u[places]])
+    return replace(state, u=u, p=p)
+
+
+def motions_begun(engine: Engine, other: Engine, state: State) -> State:
+    """The motions that begin where the released mechanism is; refused if one follows from others."""
+    outputs, table, u = other.variables.outputs, engine.variables.inputs, np.zeros(len(engine.inputs))
+    p = state.p[: state.p.size - engine.motion_count]
+    y = other.kernel("outputs")(state.q, state.v, np.zeros(len(other.inputs)), p)
+    for motor in engine.mechanism.driven:
+        for name, what in zip(signal_names(motor), MOTIONS[-len(signal_names(motor)) :], strict=True):
+            if what != MOTIONS[-1]:
+                u[table.find(name).where] = y[outputs.find(f"joint.{motor.joint}.{what}").where]
+    pose = other.generic_rank(state.q, p)[1]
+    new = with_inputs(engine, state, u)
+    _refuse_conflict(engine, new, pose)
+    return new
+
+
+def _refuse_conflict(engine: Engine, state: State, pose: np.ndarray) -> None:
+    """An error that names the motors, if rows of driven motions follow from others."""
+    motors: tuple[Motor, ...] = *engine.tree.driven, *accelerated(engine.mechanism)
+    J = np.asarray(engine.kernel("driven_jacobian")(pose, state.p))
+    first = engine.tree.row_count - len(engine.tree.driven)
+    U, s, _ = np.linalg.svd(J)
+    null = np.abs(U[first:, rank_of(s) :])
+    taking = [motor for motor, row in zip(motors, null, strict=True) if row.max(initial=0.0) > CARRIED]
+    if taking:
+        names = " and ".join(f"'{motor.name}'" for motor in taking)
+        of = f"{names} of '{engine.mechanism.name}'"
+        what = f"the motors {of} drive the same freedom: what one does follows from the rest"
+        if len(taking) == 1:
+            what = f"the motor {of} drives a joint that can't move"
+        raise AssemblyError(f"{what}; let one of them drive by torque")

@@ -1,0 +1,60 @@
+"""Gravity, and a push on a body or frame, that can change while a mechanism runs: they become parameters."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..describe.flaws import nearest
+from ..describe.mechanism import GROUND, Load, Mechanism
+from ..errors import DescriptionError, UnknownName
+
+FORCE, TORQUE, GRAVITY = "external_force", "external_torque", "gravity"
+NAME = "external"
+
+
+def with_live_gravity(mechanism: Mechanism) -> Mechanism:
+    """The same with a parameter `gravity`, unless it has one."""
+    there = GRAVITY in mechanism.parameters.values()
+    return mechanism if there else _with(mechanism, {GRAVITY: "gravity"})
+
+
+class Push:
+    """A force and torque on a body, or on a frame of one, in its own axes and at its origin."""
+
+    def __init__(self, mechanism: Mechanism, place: str):
+        bodies = [b.name for b in mechanism.bodies]
+        frames = {f.name: f for f in mechanism.frames if f.body != GROUND}
+        if place not in bodies and place not in frames:
+            raise UnknownName(
+                f"there is no moving body or frame '{place}'; {nearest(place, [*bodies, *frames])}"
+            )
+        self.body, at, self._turn = place, (0.0, 0.0, 0.0), Rotation.identity()
+        if place not in bodies:
+            frame = frames[place]
+            w, *xyz = frame.orientation
+            self.body, at, self._turn = frame.body, frame.at, Rotation.from_quat([*xyz, w])
+        load = Load(NAME, self.body, at, axes="body")
+        pushed = replace(mechanism, loads=(*mechanism.loads, load))
+        self.mechanism = _with(pushed, {FORCE: f"load.{NAME}.force", TORQUE: f"load.{NAME}.torque"})
+
+    def values(self, force: Iterable[float], torque: Iterable[float]) -> dict[str, Any]:
+        """Parameters for a push that is given in the axes of the place."""
+        turned = self._turn.apply(np.array([list(force), list(torque)], float))
+        return {FORCE: turned[0].tolist(), TORQUE: turned[1].tolist()}
+
+
+def made_live(mechanism: Mechanism, gravity: bool, place: str) -> tuple[Mechanism, Push | None]:
+    """The same with what is chosen as parameters: gravity, and a push on a place."""
+    described = with_live_gravity(mechanism) if gravity else mechanism
+    push = Push(described, place) if place else None
+    return (described if push is None else push.mechanism), push
+
+
+def _with(mechanism: Mechanism, parameters: dict[str, str]) -> Mechanism:
+    taken = next((name for name in parameters if name in mechanism.parameters), None)
+    if taken is not None:
+        raise DescriptionError(f"'{mechanism.name}' has a parameter '{taken}' of its own; rename it")
+    return replace(mechanism, parameters={**mechanism.parameters, **parameters})
