@@ -2,20 +2,34 @@
 
 Xacro evaluates expressions of the file. In a process of its own, with little memory and time and an almost
 empty environment, they can neither hang nor harm the caller. Whatever the file includes is opened here, and
-only if it lies in the file's folder and is not more than it should be.
+only if it lies in the file's folder, or in the package it is part of, and is not more than it should be.
+`$(find ...)` looks for that package first, so that no workspace needs to be sourced.
 """
 
 import io
+import re
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 LARGEST_INCLUDE = 10_000_000  # bytes
+PACKAGE_DEPTH = 3  # folders that a description lies below its package's, at most
 MEMORY = 2_000_000_000  # bytes
 
 
 class RefusedInclude(Exception):
     """An include that is not opened."""
+
+
+def package_of(folder: Path) -> tuple[str, Path]:
+    """The package that a folder is part of, by its package.xml; without one no name and the folder itself."""
+    for up in (folder, *folder.parents[:PACKAGE_DEPTH]):
+        if (up / "package.xml").is_file():
+            text = (up / "package.xml").read_text(encoding="utf-8", errors="replace")
+            name = re.search(r"<name>\s*(\S+?)\s*</name>", text)
+            return (name[1] if name else up.name), up
+    return "", folder
 
 
 def guarded(folder: Path) -> Any:
@@ -35,6 +49,33 @@ def guarded(folder: Path) -> Any:
     return opened
 
 
+def answer_find(folder: Path) -> None:
+    """Let xacro's `find` ask us: for the file's own package, a folder of that name around it, then ROS."""
+    own, where = package_of(folder)
+    packages: Any
+    try:
+        from ament_index_python import packages
+    except ImportError:
+        packages = sys.modules["ament_index_python.packages"] = ModuleType("ament_index_python.packages")
+        sys.modules["ament_index_python"] = ModuleType("ament_index_python")
+    otherwise: Any = getattr(packages, "get_package_share_directory", None)
+
+    def find(package: str) -> str:
+        if package == own:
+            return str(where)
+        for up in (folder, *folder.parents[:PACKAGE_DEPTH]):
+            if up.name == package:
+                return str(up)
+        try:
+            return str(otherwise(package))
+        except Exception:
+            raise RefusedInclude(
+                f"there is no package '{package}' around the file; copy it there, or source its workspace"
+            ) from None
+
+    packages.get_package_share_directory = find
+
+
 def main(file: str) -> int:
     try:
         import xacro
@@ -47,7 +88,9 @@ def main(file: str) -> int:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     except (ImportError, ValueError, OSError):
         pass  # no limits on this system
-    xacro.open = guarded(Path(file).resolve().parent)
+    folder = Path(file).resolve().parent
+    xacro.open = guarded(package_of(folder)[1])
+    answer_find(folder)
     try:
         sys.stdout.write(xacro.process_file(file).toxml())
     except Exception as error:  # expressions may raise anything

@@ -49,10 +49,15 @@ def body_of(link: RobotLink, name: str, inertia: np.ndarray, light: bool) -> Bod
 
 
 def frames_of(robot: Robot, bodies: Mapping[str, str]) -> tuple[NamedFrame, ...]:
-    """Links that are part of others now; a frame of no mass that was left out has nothing to be on."""
-    ours = names((frame.name for frame in robot.frames), taken=bodies.values())
+    """Links that are part of others now; a frame of no mass that was left out has nothing to be on.
+
+    Frames whose name says that they close a loop are the joint that closes it.
+    """
+    joints = {f"{joint.name}_{side}" for joint in robot.joints if joint.closes for side in (1, 2)}
+    kept = [frame for frame in robot.frames if frame.name not in joints]
+    ours = names((frame.name for frame in kept), taken=bodies.values())
     found = []
-    for frame in robot.frames:
+    for frame in kept:
         if frame.link in bodies:
             at, name = frame.at.frame(), ours[frame.name]
             body, label = bodies[frame.link], _label(frame.name, name)

@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree as xml
 
 from ..describe.mechanism import GROUND, Coupling, Frame, Joint, Mechanism, outer_name
+from ..describe.motors import plain
 from ..describe.visuals import Visual
 from ..equations.spatial import lumped
 from ..equations.topology import Tree, span
@@ -119,6 +120,8 @@ def unsaid(mechanism: Mechanism, fields: Iterable[str], kept: Collection[str] = 
             notes.append(f"left out: {key} of {', '.join(found)}")
     groups: dict[str, Iterable[Any]] = {
         "springs and cylinders": mechanism.struts,
+        "bushings": mechanism.bushings,
+        "gears and servos of": [motor for motor in mechanism.motors if not plain(motor)],
         "loads": mechanism.loads,
         "parameters": mechanism.parameters,
         "names of outputs": mechanism.outputs,

@@ -22,6 +22,7 @@ from .xml_nodes import Node, inside, read_xml
 
 FREE, BALL, SLIDE, HINGE = range(4)  # MuJoCo's numbers of joint types
 _SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box"}  # and of geom types
+_MESHES = (".stl", ".obj", ".msh")  # what MuJoCo reads
 _HIDDEN = 3  # geoms of this group and above are not drawn by default: they are there to collide
 
 
@@ -46,15 +47,18 @@ def read_mjcf(path: Path, keyframe: str = "") -> Robot:
         raise DescriptionError(f"{path}: install 'mujoco' (pip install mujoco) to read MJCF files") from None
     _check_files(read_xml(path), path.parent, set())
     before, said = mujoco.get_mju_user_warning(), list[str]()
+    notes: list[str] = []
     mujoco.set_mju_user_warning(said.append)  # else MuJoCo writes them to a file where it was started
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             spec = mujoco.MjSpec.from_file(str(path))
-            meshes, notes = _without_meshes(mujoco, spec, path.parent)
+            meshes, lacking = _without_meshes(mujoco, spec, path.parent)
+            notes += lacking
             m = spec.compile()
     except (ValueError, mujoco.FatalError) as error:
-        raise DescriptionError(f"{path}: MuJoCo: {' '.join(str(error).split())}") from None
+        why = f"; {notes[0]}" if notes else ""  # masses of meshes that are missing
+        raise DescriptionError(f"{path}: MuJoCo: {' '.join(str(error).split())}{why}") from None
     finally:
         mujoco.set_mju_user_warning(before)
     notes += [
@@ -103,15 +107,26 @@ def _check_numbers(m: Any, path: Path) -> None:
 
 
 def _check_files(node: Node, folder: Path, seen: set[Path]) -> None:
-    """Refuse what names files outside the folder, and look into those that are included."""
+    """Refuse what names files outside the folder, and look into those that are included.
+
+    Meshes and textures may be named anywhere: textures are never opened, meshes where `_open_to_us` says so.
+    """
     for child in node:
-        for key in ("file", "fileright", "fileleft", "meshdir", "texturedir", "assetdir"):
-            if child.get(key):
-                found = inside(child.get(key), folder, child)
-                if child.tag in ("include", "model") and found not in seen and found.is_file():
-                    seen.add(found)
-                    _check_files(read_xml(found), folder, seen)
+        if child.get("file") and child.tag not in ("mesh", "texture"):
+            found = inside(child.get("file"), folder, child)
+            if child.tag in ("include", "model") and found not in seen and found.is_file():
+                seen.add(found)
+                _check_files(read_xml(found), folder, seen)
         _check_files(child, folder, seen)
+
+
+def _open_to_us(file: Path, folder: Path) -> bool:
+    """Whether a mesh is there, in the folder or beside it: `meshdir="../meshes"` is usual."""
+    try:
+        near = file.resolve().is_relative_to(folder.resolve().parent)
+        return near and file.suffix.lower() in _MESHES and file.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _without_meshes(mujoco: Any, spec: Any, folder: Path) -> tuple[list[tuple[Any, RobotVisual]], list[str]]:
@@ -128,7 +143,7 @@ def _without_meshes(mujoco: Any, spec: Any, folder: Path) -> tuple[list[tuple[An
             continue
         mesh, body = files[geom.meshname], geom.parent
         file = str(Path(spec.meshdir or "") / mesh.file) if mesh.file else ""
-        missing = bool(file) and not (folder / file).is_file()
+        missing = bool(file) and not _open_to_us(folder / file, folder)
         said = (
             body.explicitinertial
             and spec.compiler.inertiafromgeom != mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE

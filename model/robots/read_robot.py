@@ -30,21 +30,30 @@ def read_robot(path: Path, wishes: Wishes | None = None) -> Imported:
 
 def _read(path: Path, wishes: Wishes) -> Robot:
     """Readers are imported when they are needed: MuJoCo's parser and xacro take their time."""
-    tag = "xacro" if path.suffix.lower() == ".xacro" else read_xml(path).tag
-    if tag == "mujoco":
+    root = read_xml(path)
+    if wishes.loops and root.tag in ("mujoco", "sdf"):
+        raise DescriptionError(
+            f"{path}: only URDF has what closes its loops in another file; leave --loops out"
+        )
+    if path.suffix.lower() == ".xacro":
+        from .read_urdf import expanded
+
+        root = expanded(path)
+    elif root.tag == "mujoco":
         from .read_mjcf import read_mjcf
 
         return read_mjcf(path, wishes.start if isinstance(wishes.start, str) else "")
     if isinstance(wishes.start, str):
         raise DescriptionError(f"{path}: only MJCF files have keyframes; give joint values instead")
-    if tag == "sdf":
+    if root.tag == "sdf":
         from .read_sdf import read_sdf
 
-        return read_sdf(path)
-    if tag in ("robot", "xacro"):
-        from .read_urdf import read_urdf, read_xacro
+        return read_sdf(root)
+    if root.tag == "robot":
+        from .read_urdf import read_urdf
         from .urdf_loops import with_loops
 
-        robot, root = (read_xacro if tag == "xacro" else read_urdf)(path)
-        return with_loops(robot, root, path, wishes.loops)
-    raise DescriptionError(f"{path}: it starts with <{tag}>; robots start with <robot>, <mujoco> or <sdf>")
+        return with_loops(read_urdf(root), root, path, wishes.loops)
+    raise DescriptionError(
+        f"{path}: it starts with <{root.tag}>; robots start with <robot>, <mujoco> or <sdf>"
+    )

@@ -8,11 +8,11 @@ another link, joint or frame. A joint's axis is in the joint's frame, unless `ex
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf, pi, radians
-from pathlib import Path
 
 import numpy as np
 
 from ..thresholds import PARALLEL
+from .drake_tags import drake_loops
 from .placement import HERE, PlacedFrame, along, quaternion, roll_pitch_yaw
 from .robot import (
     WORLD,
@@ -25,16 +25,16 @@ from .robot import (
     reached_from,
     shapes_of,
 )
-from .xml_nodes import Node, read_xml
+from .xml_nodes import Node
 
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "ball", "universal", "revolute2", "screw", "gearbox")
+SINGLE = ("revolute", "prismatic", "helical")
 _NONE = 1e15  # limits beyond this stand for none
 _KEYS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
-def read_sdf(path: Path) -> Robot:
-    """The one model of a file."""
-    root = read_xml(path)
+def read_sdf(root: Node) -> Robot:
+    """The one model below a root element."""
     if root.tag != "sdf":
         root.refuse(f"an SDF file starts with <sdf>, not with <{root.tag}>")
     version = root.number("version")
@@ -52,6 +52,20 @@ def read_sdf(path: Path) -> Robot:
         names = ", ".join(model.get("name") for model in models) or "none"
         root.refuse(f"a file must hold one model; this one holds {names}")
     return _Model(models[0], minor, world).robot()
+
+
+def joints_between(
+    nodes: list[Node], places: dict[str, PlacedFrame], asker: Node
+) -> tuple[list[RobotJoint], list[str]]:
+    """SDF joints between links that are placed elsewhere, as URDF has them in `<gazebo>`."""
+    links = [Node("link", {"name": name}, asker.line, asker.file) for name in places]
+    model = _Model(Node("model", {}, asker.line, asker.file, [*links, *nodes]), minor=7, world=None)
+    model.found |= places
+    joints = [joint for node in nodes for joint in model.joint(node)]
+    skew = next((joint for joint in joints if joint.child not in places), None)
+    if skew is not None:
+        asker.refuse(f"the two axes of joint '{skew.name}' are not at right angles; write them as two joints")
+    return [replace(joint, closes=True) for joint in joints], model.notes
 
 
 class _Model:
@@ -82,7 +96,7 @@ class _Model:
         links = [self._link(link) for link in self.links.values()]
         joints: list[RobotJoint] = []
         for joint in self.joints.values():
-            for part in self._joint(joint):
+            for part in self.joint(joint):
                 joints.append(part)
                 if part.child not in self.links and part.child != WORLD:
                     links.append(RobotLink(part.child))
@@ -90,6 +104,9 @@ class _Model:
             self._gearbox(joint, joints) for joint in self.joints.values() if joint.get("type") == "gearbox"
         ]
         couplings += [m for joint in self.joints.values() for m in self._mimics(joint)]
+        closing, notes = drake_loops(node, self.link_of, self.frame_of)
+        joints += closing
+        self.notes += notes
         self.notes += left_out("plugins", [p.get("name") for p in node.all("plugin")])
         base = node.get("canonical_link") or next(iter(self.links))
         if base not in self.links:
@@ -182,6 +199,11 @@ class _Model:
             return next(iter(self.links))
         asker.refuse(f"joint '{asker.get('name')}': there is no link '{name}'")
 
+    def frame_of(self, name: str, asker: Node) -> tuple[str, PlacedFrame]:
+        """The link that a frame is on, and where on it."""
+        link = self.link_of(name, asker)
+        return link, self.place(link or "world", asker).inverse @ self.place(name, asker)
+
     # -- items ------------------------------------------------------------------------------------
 
     def _link(self, node: Node) -> RobotLink:
@@ -228,7 +250,7 @@ class _Model:
             return RobotVisual("mesh", shape.vector_in("scale", (1.0,) * 3), at, colour, shape.text_of("uri"))
         return None
 
-    def _joint(self, node: Node) -> Iterator[RobotJoint]:
+    def joint(self, node: Node) -> Iterator[RobotJoint]:
         """A joint of ours, or two of them."""
         name, kind = node.name(), node.name("type")
         if kind not in TYPES:
@@ -306,6 +328,8 @@ class _Model:
         if axis is None:
             return joint
         limit, dynamics = axis.find("limit"), axis.find("dynamics")
+        start = axis.number_in("initial_position", 0.0)
+        joint = replace(joint, start=(start,) if start and kind in SINGLE else ())
         if limit is not None and node.get("type") != "continuous":
             low, high = limit.number_in("lower", -inf), limit.number_in("upper", inf)
             low, high = (-inf if low < -_NONE else low), (inf if high > _NONE else high)

@@ -8,16 +8,22 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import DescriptionError
+from ..programs import run_program
 from .placement import HERE, PlacedFrame, along, roll_pitch_yaw
 from .robot import Coupled, Drive, Robot, RobotJoint, RobotLink, RobotVisual, left_out, shapes_of
 from .xml_nodes import Node, parse_xml, read_xml
 
+_ELEMENTS = (
+    *("link", "joint", "material", "transmission", "ros2_control", "sensor", "gazebo", "frame"),
+    *("loop", "loop_joint", "constraint", "coupling"),
+)
 LONGEST_EXPANSION = 30  # seconds that xacro may take
 # URDF's types in our words; `ball` and `spherical` are what others add to it.
 TYPES = {
@@ -34,28 +40,24 @@ TYPES = {
 }
 
 
-def read_urdf(path: Path) -> tuple[Robot, Node]:
-    """The tree of a file, and its root element, in which loops are found."""
-    return tree(read_xml(path))
-
-
-def read_xacro(path: Path) -> tuple[Robot, Node]:
-    """The same of a xacro file, expanded by the `xacro` package in a process of its own."""
+def expanded(path: Path) -> Node:
+    """What a xacro file becomes, by the `xacro` package in a process of its own."""
     read_xml(path)  # refuses what is no XML, or not safe
     program = [sys.executable, str(Path(__file__).with_name("expand_xacro.py")), str(path.resolve())]
     kept = ("PATH", "PYTHONPATH", "AMENT_PREFIX_PATH", "SYSTEMROOT")
     env = {key: os.environ[key] for key in kept if key in os.environ}
     try:
-        done = subprocess.run(program, capture_output=True, env=env, timeout=LONGEST_EXPANSION)
+        done = run_program(program, LONGEST_EXPANSION, env=env)
     except subprocess.TimeoutExpired:
         raise DescriptionError(f"{path}: xacro takes longer than {LONGEST_EXPANSION} s") from None
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         raise DescriptionError(f"{path}: {lines[-1] if lines else 'xacro failed'}")
-    return tree(parse_xml(done.stdout, str(path)))
+    return parse_xml(done.stdout, str(path))
 
 
-def tree(root: Node) -> tuple[Robot, Node]:
+def read_urdf(root: Node) -> Robot:
+    """The tree below a root element, without loops."""
     if root.tag != "robot":
         root.refuse(f"a URDF file starts with <robot>, not with <{root.tag}>")
     colours = {m.get("name"): colour(m) for m in root.all("material")}
@@ -73,10 +75,13 @@ def tree(root: Node) -> tuple[Robot, Node]:
     notes += left_out("collision shapes of", collisions)
     notes += left_out("sensors", [n.get("name") for n in root.all("sensor")])
     drives = _drives(root, joints)
-    robot = Robot(
-        root.get("name") or "robot", links, joints, couplings, drives, base=base, notes=tuple(notes)
-    )
-    return robot, root
+    notes += [f"left out: <{n.tag}> {n.get('name')}".rstrip() for n in root if not _known(n.tag)]
+    return Robot(root.get("name") or "robot", links, joints, couplings, drives, base=base, notes=tuple(notes))
+
+
+def _known(tag: str) -> bool:
+    """Whether an element of the robot is read, here or in `urdf_loops.py`, or told of there."""
+    return tag in _ELEMENTS or tag.startswith("drake:")
 
 
 def _unique(root: Node, names: list[str], what: str) -> None:
@@ -171,37 +176,35 @@ def _joint(node: Node, notes: list[str]) -> RobotJoint:
         node.refuse(f"joint '{name}' has the type '{kind}'; known: {', '.join(TYPES)}")
     parent, child = (node.need(end).name("link") for end in ("parent", "child"))
     axes = along(axis_of(node)) if TYPES[kind] not in ("fixed", "free", "spherical") else HERE
-    limit, low_high, effort = node.find("limit"), (-inf, inf), inf
+    at = origin(node.find("origin")) @ axes
+    joint = RobotJoint(name, TYPES[kind], parent, child, at, axes, armature=_rotor(node))
+    return resisted(joint, node, notes)
+
+
+def resisted(joint: RobotJoint, node: Node, notes: list[str]) -> RobotJoint:
+    """The joint with the limits, effort, damping and friction that its element says."""
+    limit, kind = node.find("limit"), node.get("type").lower()
     if limit is not None:
-        effort = limit.number("effort", 0.0) or inf
+        joint = replace(joint, effort=limit.number("effort", 0.0) or inf)
         if kind in ("revolute", "prismatic"):
             low, high = limit.number("lower", 0.0), limit.number("upper", 0.0)
             if low < high:
-                low_high = (low, high)
+                joint = replace(joint, limits=(low, high))
             elif limit.get("lower") and limit.get("upper"):
-                notes.append(f"repaired: joint {name} has the limits [{low:g}, {high:g}]; it has none now")
-    damping = friction = 0.0
+                notes.append(
+                    f"repaired: joint {joint.name} has the limits [{low:g}, {high:g}]; it has none now"
+                )
+    if joint.type in ("fixed", "free"):
+        return joint
     for tag in ("dynamics", "joint_properties"):
         found = node.find(tag)
         if found is not None:
-            damping = max(found.number("damping", damping), 0.0)
-            friction = max(found.number("friction", friction), 0.0)
-    if kind in ("fixed", "floating"):
-        damping = friction = 0.0
-    at = origin(node.find("origin")) @ axes
-    return RobotJoint(
-        name,
-        TYPES[kind],
-        parent,
-        child,
-        at,
-        axes,
-        low_high,
-        effort,
-        damping,
-        friction,
-        armature=_rotor(node),
-    )
+            joint = replace(
+                joint,
+                damping=max(found.number("damping", joint.damping), 0.0),
+                friction=max(found.number("friction", joint.friction), 0.0),
+            )
+    return joint
 
 
 def axis_of(node: Node) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from .items import body_of, couplings_of, frames_of, joint_of, motors_of, names,
 from .placement import HERE, PlacedFrame, quaternion
 from .rigid import lightened, massless, merged, principal, without
 from .robot import WORLD, Drive, Robot, RobotJoint, RobotLink, reached_from
+from .rounded import ON_AXIS, loosened
 
 FIXED, FLOATING = "fixed", "floating"
 
@@ -58,7 +59,12 @@ def translate(robot: Robot, wishes: Wishes) -> Imported:
     )
     robot = replace(robot, notes=(f"read: {', '.join(counts)}", *robot.notes))
     robot = _driven(_started(robot, wishes), wishes)
-    robot = lightened(merged(_based(robot, wishes)))
+    robot = loosened(lightened(merged(_based(robot, wishes))))
+    if not robot.links:
+        raise DescriptionError(
+            f"nothing moves in '{robot.name}': every link is fixed to the ground; "
+            "a base may float (--base floating)"
+        )
     robot = _with_rotor_masses(robot)
     notes = list(robot.notes)
     bodies = names([link.name for link in robot.links], taken=(GROUND,))
@@ -218,7 +224,7 @@ def _inertia(link: RobotLink, normal: np.ndarray | None, accept: bool, notes: li
         raise DescriptionError(
             f"link '{link.name}' has the principal moments of inertia {shown}, which no body has: the "
             f"largest exceeds the sum of the others by {100 * part:.3g} %; mend them, or accept a repair "
-            "by --accept-inertia"
+            "by 'cutjoint import --accept-inertia'"
         )
     kept = along[0] if along else 2
     low, high = (k for k in range(3) if k != kept)
@@ -253,6 +259,8 @@ def _cut(robot: Robot, joint: RobotJoint, light: set[str]) -> bool | None:
     tree: there what closes loops has none, and is cut.
     """
     kind = TYPES[joint.type]
+    if joint.type == ON_AXIS:
+        return True
     if {joint.parent, joint.child} & light and not kind.two_ends:
         return False
     posed = any(other.start for other in robot.joints)

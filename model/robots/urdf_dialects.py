@@ -45,7 +45,7 @@ def write_urdf(
             _loop(writing, joint)
     elif loops == "closing":
         for joint in tree.cuts:
-            stem = f"closing_{outer_name(joint)}"
+            stem = f"closing_{outer_name(joint).removeprefix('closing_')}"
             writing.pair(joint, (f"{stem}_1", f"{stem}_2"))
     else:
         writing.cut_frames()

@@ -17,25 +17,33 @@ from typing import Any
 
 import numpy as np
 
+from ..describe.flaws import nearest
 from ..describe.yaml_text import built, text_of
 from ..errors import DescriptionError
-from .placement import HERE, PlacedFrame, along, point_at, roll_pitch_yaw
-from .read_urdf import TYPES, axis_of, origin
+from .drake_tags import drake_loops
+from .placement import HERE, PlacedFrame, along, roll_pitch_yaw
+from .read_sdf import joints_between
+from .read_urdf import TYPES, axis_of, origin, resisted
 from .robot import Coupled, Drive, Robot, RobotJoint
 from .xml_nodes import Node
 
 _CLOSING = re.compile(r"(closing_.+)_1")
 _SIDECARS = ("robot_data.yaml",)
+Found = tuple[list[RobotJoint], list[str]]
 
 
 def with_loops(robot: Robot, root: Node, path: Path, loops: Path | None) -> Robot:
     """The robot with its loops, from wherever they are written."""
-    for found in (_elements(robot, root), _gazebo(robot, root), _drake(robot, root), _closing(robot)):
-        robot = replace(robot, joints=robot.joints + tuple(found[0]), notes=robot.notes + tuple(found[1]))
+    for found in (_elements(robot, root), _gazebo(robot, root), _drake(robot, root)):
+        robot = _with(robot, found)
     robot = replace(robot, couplings=robot.couplings + tuple(_couplings(robot, root)))
     for file in [loops] if loops else _beside(path):
         robot = built(text_of(file), str(file), lambda values: _from_yaml(robot, values, loops is not None))  # noqa: B023
-    return robot
+    return _with(robot, _closing(robot))
+
+
+def _with(robot: Robot, found: Found) -> Robot:
+    return replace(robot, joints=robot.joints + tuple(found[0]), notes=robot.notes + tuple(found[1]))
 
 
 def _beside(path: Path) -> list[Path]:
@@ -43,9 +51,6 @@ def _beside(path: Path) -> list[Path]:
     names = (f"{path.stem}.yaml", f"{path.stem}.yml", *_SIDECARS)
     folders = (path.parent, path.parent.parent / "config") if path.parent.name == "urdf" else (path.parent,)
     return [file for folder in folders for name in names if (file := folder / name).is_file()]
-
-
-Found = tuple[list[RobotJoint], list[str]]
 
 
 def _known(robot: Robot, node: Node, name: str) -> str:
@@ -65,16 +70,17 @@ def _type(node: Node, kind: str) -> str:
 
 def _elements(robot: Robot, root: Node) -> Found:
     """`<loop>`, `<loop_joint>` and `<constraint>`: two links, a frame on each and an axis."""
-    found = []
+    found: list[RobotJoint] = []
+    notes: list[str] = []
     for node in root.all("loop"):
         ends = [node.need(side) for side in ("predecessor", "successor")]
         links = [_known(robot, node, end.name("link")) for end in ends]
         frames = [origin(end.find("origin")) for end in ends]
-        found.append(_closing_joint(node, links, frames, [axis_of(node)] * 2))
+        found.append(_closing_joint(node, links, frames, [axis_of(node)] * 2, notes))
     for node in root.all("loop_joint"):
         ends = [node.need(side) for side in ("link1", "link2")]
         links = [_known(robot, node, end.name("link")) for end in ends]
-        found.append(_closing_joint(node, links, [origin(end) for end in ends], [axis_of(node)] * 2))
+        found.append(_closing_joint(node, links, [origin(end) for end in ends], [axis_of(node)] * 2, notes))
     for node in root.all("constraint"):
         links = [_known(robot, node, node.need(side).name("link")) for side in ("parent", "child")]
         frames = [origin(node.find(f"{side}_origin")) for side in ("parent", "child")]
@@ -84,12 +90,16 @@ def _elements(robot: Robot, root: Node) -> Found:
             else axis.vector("xyz", (1.0, 0.0, 0.0))
             for side in ("parent", "child")
         ]
-        found.append(_closing_joint(node, links, frames, axes))
-    return found, []
+        found.append(_closing_joint(node, links, frames, axes, notes))
+    return found, notes
 
 
 def _closing_joint(
-    node: Node, links: list[str], frames: list[PlacedFrame], axes: list[tuple[float, ...]]
+    node: Node,
+    links: list[str],
+    frames: list[PlacedFrame],
+    axes: list[tuple[float, ...]],
+    notes: list[str],
 ) -> RobotJoint:
     kind = _type(node, node.get("type", "revolute").lower())
     if not all(any(axis) for axis in axes):
@@ -97,7 +107,8 @@ def _closing_joint(
     turned = HERE if kind in ("fixed", "spherical", "free") else None
     on = [frame @ (turned or along(axis)) for frame, axis in zip(frames, axes, strict=True)]
     name = node.get("name") or f"loop_{links[0]}_{links[1]}"
-    return RobotJoint(name, kind, links[0], links[1], on[0], on[1], closes=True)
+    joint = RobotJoint(name, kind, links[0], links[1], on[0], on[1], closes=True)
+    return resisted(joint, node, notes)
 
 
 def _couplings(robot: Robot, root: Node) -> list[Coupled]:
@@ -151,78 +162,41 @@ def places(robot: Robot) -> dict[str, PlacedFrame]:
 
 def _gazebo(robot: Robot, root: Node) -> Found:
     """SDF joints within `<gazebo>`: the frame lies on the child, and on the parent where that is at zero."""
-    found: list[RobotJoint] = []
     notes: list[str] = []
-    where = places(robot)
+    nodes: list[Node] = []
     for outer in root.all("gazebo"):
         for node in outer:
-            if node.tag != "joint":
-                what = node.get("name") or node.get("filename") or outer.get("reference")
-                notes.append(f"left out: <gazebo> {node.tag} {what}".rstrip())
+            if node.tag == "joint":
+                nodes.append(node)
                 continue
-            parent, child = (_known(robot, node, node.text_of(end)) for end in ("parent", "child"))
-            pose = node.vector_in("pose", (0.0,) * 6)
-            kind = _type(node, node.name("type"))
-            direction = (
-                (0.0, 0.0, 1.0) if (a := node.find("axis")) is None else a.vector_in("xyz", (0.0, 0.0, 1.0))
-            )
-            on_child = roll_pitch_yaw(pose[:3], pose[3:])
-            if kind not in ("fixed", "spherical", "free"):
-                on_child = on_child @ along(direction)
-            on_parent = where[parent].inverse @ where[child] @ on_child
-            found.append(RobotJoint(node.name(), kind, parent, child, on_parent, on_child, closes=True))
-    return found, notes
+            what = node.get("name") or node.get("filename") or outer.get("reference")
+            notes.append(f"left out: <gazebo> {node.tag} {what}".rstrip())
+    joints, more = joints_between(nodes, places(robot), root)
+    return joints, notes + more
 
 
 def _drake(robot: Robot, root: Node) -> Found:
-    """Ball constraints, and bushings: soft in Drake, they stand for the joint whose directions they hold."""
-    found: list[RobotJoint] = []
-    notes: list[str] = []
+    """Drake's tags, with the frames that Drake's URDF has beside its links."""
     frames = {
         node.name(): (_known(robot, node, node.name("link")), origin(node)) for node in root.all("frame")
     }
-    for node in root.all("drake:ball_constraint"):
-        stem = "drake:ball_constraint"
-        links = [_known(robot, node, node.need(f"{stem}_body_{b}").name()) for b in "AB"]
-        points = [node.need(f"{stem}_p_{p}").vector("value", (0.0, 0.0, 0.0)) for p in ("AP", "BQ")]
-        name = node.get("name") or f"ball_{links[0]}_{links[1]}"
-        found.append(
-            RobotJoint(
-                name, "spherical", links[0], links[1], point_at(points[0]), point_at(points[1]), closes=True
-            )
-        )
-    for node in root.all("drake:linear_bushing_rpy"):
-        ends = []
-        for side in "AC":
-            name = node.need(f"drake:bushing_frame{side}").name()
-            if name not in frames:
-                node.refuse(
-                    f"a bushing names the frame '{name}', which is not there; add <frame name='{name}'>"
-                )
-            ends.append(frames[name])
-        (a, on_a), (c, on_c) = ends
-        held = [
-            node.need(f"drake:bushing_{x}_stiffness").vector("value", (0.0,) * 3) for x in ("force", "torque")
-        ]
-        free = [k for k, stiffness in enumerate(held[1]) if not stiffness]
-        if not all(held[0]) or len(free) == 2:
-            notes.append(f"left out: a bushing between {a} and {c} that is no joint")
-            continue
-        kind = {0: "fixed", 1: "revolute", 3: "spherical"}[len(free)]
-        axes = along(np.eye(3)[free[0]]) if kind == "revolute" else HERE
-        joint = RobotJoint(f"bushing_{a}_{c}", kind, a, c, on_a @ axes, on_c @ axes, closes=True)
-        found.append(joint)
-        notes.append(f"made exact: the bushing between {a} and {c} is a {kind} joint")
-    return found, notes
+
+    def frame_of(name: str, node: Node) -> tuple[str, PlacedFrame]:
+        if name not in frames and robot.link(name) is None:
+            node.refuse(f"a bushing names the frame '{name}', which is not there; add <frame name='{name}'>")
+        return frames.get(name, (name, HERE))
+
+    return drake_loops(root, lambda name, node: _known(robot, node, name), frame_of)
 
 
 def _closing(robot: Robot) -> Found:
-    """Pairs of frames that meet; nothing says how, so they are hinges about their z axes."""
+    """Pairs of frames that meet; where nothing says how, they are hinges about their z axes."""
     found: list[RobotJoint] = []
     notes: list[str] = []
+    said = {frozenset((joint.parent, joint.child)) for joint in robot.joints if joint.closes}
     for link in robot.links:
         match = _CLOSING.fullmatch(link.name)
-        if match and robot.link(f"{match[1]}_2"):
+        if match and robot.link(f"{match[1]}_2") and frozenset((link.name, f"{match[1]}_2")) not in said:
             found.append(RobotJoint(match[1], "revolute", link.name, f"{match[1]}_2", closes=True))
             notes.append(f"read: {match[1]} closes a loop as a hinge about z; a loops file can say otherwise")
     return found, notes
@@ -243,7 +217,8 @@ def _from_yaml(robot: Robot, values: Any, asked: bool) -> Robot:
     for name, kind in zip(_list(values, "joint_name"), _list(values, "joint_type"), strict=False):
         k = next((k for k, joint in enumerate(joints) if joint.name == name), None)
         if k is None:
-            raise DescriptionError(f"joint_name: there is no joint '{name}'")
+            hint = nearest(str(name), [joint.name for joint in joints])
+            raise DescriptionError(f"joint_name: there is no joint '{name}'; {hint}")
         joints[k] = _retyped(joints[k], str(kind))
     robot = replace(robot, joints=tuple(_starting(joint, values) for joint in joints))
     pairs, kinds = _list(values, "closed_loop"), _list(values, "type")

@@ -4,6 +4,7 @@ A joint's frame is given once, on its child, and joints are at zero where the li
 mechanism is drawn where it starts, with its loops closed, and coordinates are counted from there.
 """
 
+import shlex
 from collections.abc import Mapping
 from math import inf, isfinite, pi
 from xml.etree import ElementTree as xml
@@ -82,7 +83,7 @@ class _Sdf:
         if grounded:
             self.notes.append(f"left out: {', '.join(grounded)} on ground")
         if mechanism.motors:
-            drives = " ".join(self._named(mechanism.joint(motor.joint)) for motor in mechanism.motors)
+            drives = shlex.join(self._named(mechanism.joint(motor.joint)) for motor in mechanism.motors)
             self.notes.append(f"left out: motors; give 'cutjoint import' --drive {drives}")
 
     # -- links ------------------------------------------------------------------------------------
