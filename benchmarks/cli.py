@@ -15,6 +15,7 @@ from ..model.cli.common import Options, check_name, check_targets, progress_bar,
 from ..model.compile.kernel import find_compiler
 from ..model.files import write_atomically
 from . import peers, tasks
+from .batch import batch
 from .fmu_step import fmu_step
 from .measure import FULL, QUICK
 from .message import message
@@ -26,13 +27,15 @@ EXAMPLE = """
 cutjoint bench
 cutjoint bench --quick --mechanism stewart
 cutjoint bench --only dynamics linearization --plot bench.png
+cutjoint bench --only batch
 cutjoint bench --json > bench.json
 cutjoint bench --require
 cutjoint bench --only dynamics --require dynamics:stewart:Pinocchio=5
 """
 NOT_MET = 5  # exit code
-TASKS = ("dynamics", "linearization", "step", "fmu", "message", "compile", "chain")
-SECONDS = {"dynamics": 2, "linearization": 4, "step": 2, "fmu": 6, "message": 2, "compile": 4, "chain": 8}
+TASKS = ("dynamics", "linearization", "step", "batch", "fmu", "message", "compile", "chain")
+SECONDS = {"dynamics": 2, "linearization": 4, "step": 2, "batch": 30, "fmu": 6, "message": 2, "compile": 4}
+SECONDS["chain"] = 8
 TOLERANCE = 1e-6  # by which exact engines may differ
 
 
@@ -125,6 +128,7 @@ def bench(
                     "dynamics": tasks.dynamics,
                     "linearization": tasks.linearization,
                     "step": tasks.one_step,
+                    "batch": batch,
                 }
                 results["speed"] += function[task](measured, models, effort, showing(task))
             done += SECONDS[task]

@@ -180,6 +180,16 @@ def back(all_parts: Parts, x: np.ndarray) -> np.ndarray:
     return result
 
 
+def ours_of(all_parts: Parts, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A peer's coordinates and speeds as cutjoint has them."""
+    q = np.array(q)
+    for where in balls(all_parts, reverse=True):
+        q[where] *= (1, -1, -1, -1)
+    result = np.empty_like(q)
+    result[all_parts.order_q] = q
+    return result, back(all_parts, v)
+
+
 def balls(all_parts: Parts, reverse: bool = False) -> list[slice]:
     """Where the peers' q holds Euler parameters, or only those of balls that cutjoint has reversed."""
     moves = [move for part in all_parts.parts for move in part.moves]

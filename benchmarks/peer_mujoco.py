@@ -8,6 +8,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import mujoco
+import mujoco.rollout
 import numpy as np
 
 from .parts import Cut, Part, Parts, back, coordinates, quaternion
@@ -73,6 +74,26 @@ class Peer:
             call(model, data)
 
         return advance
+
+    def rollout(self, q: Any, v: Any, u: np.ndarray, steps: int, scheme: str) -> Callable[[], Any]:
+        """`steps` steps of many motions, a row of inputs each, in one thread; returns q and v at the ends."""
+        self.set_state(q, v, u[0])
+        model = copy(self.model)
+        model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{scheme.upper()}")
+        kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+        start = np.zeros((len(u), mujoco.mj_stateSize(model, kind)))
+        for row in start:
+            mujoco.mj_getState(model, self.data, row, kind)
+        control = np.repeat(u[:, None], steps, axis=1)
+        many, data = mujoco.rollout.Rollout(nthread=0), mujoco.MjData(model)
+        states = np.zeros((len(u), steps, start.shape[1]))
+
+        def run() -> tuple[np.ndarray, np.ndarray]:
+            many.rollout(model, data, start, control, nstep=steps, state=states)
+            end = states[:, -1, 1:]  # the first is time
+            return end[:, : model.nq], end[:, model.nq : model.nq + model.nv]
+
+        return run
 
 
 def mjcf(parts: Parts) -> str:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from ..model.errors import CutjointError
 from ..model.show.table import table
+from .batch import ONE_BY_ONE, ROLLOUT, SCHEMES, TWO_CORES
+from .batch import TASK as BATCH
 from .fmu_step import IN_C, NATIVE, TASK
 from .tasks import COMPILED, VIRTUAL
 
@@ -67,6 +69,16 @@ def targets(results: Results) -> list[dict[str, Any]]:
         1.1,
         False,
     )
+    for other, most in ((ONE_BY_ONE, 4), (SCHEMES["Euler"], 8), (SCHEMES["RK4"], 20)):
+        promise(
+            f"stewart, rollout on one core: at least {most} times faster than {other}",
+            ratio(results, BATCH, "stewart", other, ROLLOUT),
+            most,
+            True,
+        )
+    two = [row for row in results.get("speed", []) if row["contender"] == TWO_CORES]
+    for row in two:
+        promise(f"{row['mechanism']}, rollout: two cores at least 1.8 times one", 1 / row["ratio"], 1.8, True)
     costs = [row["per_body"] for row in results.get("chain", [])]
     if costs:
         promise("chain, cost per body: flat within a factor 2", max(costs) / min(costs), 2, False)
@@ -149,6 +161,9 @@ def _agreement(rows: Rows) -> str:
 
 
 def _speed(rows: Rows) -> str:
+    header = ["contender", "best, us", "median, us", "noise, %", "times ours"]
+    errors = {"energy_error": "energy error, J", "loop_gap": "loop gap, m"}
+    shown = [key for key in errors if key in rows[0]]
     words = [
         (
             r["contender"],
@@ -156,10 +171,11 @@ def _speed(rows: Rows) -> str:
             f"{r['median'] * 1e6:.2f}",
             f"{r['noise'] * 100:.0f}",
             f"{r['ratio']:.2f}",
+            *(f"{r[key]:.1e}" for key in shown),
         )
         for r in sorted(rows, key=lambda r: r["best"])
     ]
-    return table(words, ("contender", "best, us", "median, us", "noise, %", "times ours"))
+    return table(words, (*header, *(errors[key] for key in shown)))
 
 
 def _compile(rows: Rows) -> str:

@@ -1,8 +1,9 @@
 """What the ROS 2 node costs: python -m cutjoint.benchmarks.ros_node [--time 60]
 
 Runs `cutjoint node` in a process of its own in real time, with this process as a listener, at
-two rates of joint states. The difference of the two gives the cost of one message. Numbers mean
-something only on a machine that does nothing else.
+two rates of joint states, and with everything on. The difference of the first two gives the cost of one
+message. Processor time a period (`us_per_period`) says something on a busy machine as well, the other numbers
+only on one that does nothing else.
 """
 
 from __future__ import annotations
@@ -11,15 +12,23 @@ import argparse
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from typing import Any
 
 
 def measure(
-    mechanism: str, rate: float, joint_state_rate: float, seconds: float, priority: int
+    mechanism: str,
+    rate: float,
+    joint_state_rate: float,
+    seconds: float,
+    priority: int,
+    more: Sequence[str] = (),
 ) -> dict[str, Any]:
     """One run of the node with a listener; what it reported at its end."""
     import rclpy
@@ -27,7 +36,7 @@ def measure(
     from sensor_msgs.msg import JointState
 
     command = [sys.executable, "-m", "cutjoint.model.cli.main", "node", mechanism, "--rate", str(rate)]
-    command += ["--param", f"joint_state_rate={joint_state_rate}", f"realtime_priority={priority}"]
+    command += ["--param", f"joint_state_rate={joint_state_rate}", f"realtime_priority={priority}", *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     context = rclpy.Context()
     rclpy.init(context=context)
@@ -62,7 +71,10 @@ def measure(
     }
     found = {name: re.search(pattern, output) for name, pattern in numbers.items()}
     values = {name: float(match.group(1)) if match else float("nan") for name, match in found.items()}
-    return {"joint_state_rate": joint_state_rate, "heard": heard, "joints": sizes, **values}
+    took = re.search(r"(\d+) periods of .* in ([\d.]+) s", output)
+    period = 1e4 * values["cpu"] * float(took[2]) / int(took[1]) if took else float("nan")
+    what = {"joint_state_rate": joint_state_rate, "more": list(more), "heard": heard, "joints": sizes}
+    return {**what, **values, "us_per_period": period}
 
 
 def main() -> int:
@@ -80,6 +92,11 @@ def main() -> int:
         measure(args.mechanism, args.rate, states, args.time, args.priority)
         for states in (args.rate, args.rate / 10)
     ]
+    folder = tempfile.mkdtemp()
+    everything = ["publish_clock=true", f"record={folder}/run.mcap", "poses=*", "imus=*", "outputs=energy"]
+    everything += ["reactions=*", f"clock_rate={args.rate}"]
+    runs.append(measure(args.mechanism, args.rate, args.rate, args.time, args.priority, everything))
+    shutil.rmtree(folder)
     message = (
         (runs[0]["cpu"] - runs[1]["cpu"]) / 100 / (runs[0]["joint_state_rate"] - runs[1]["joint_state_rate"])
     )

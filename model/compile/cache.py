@@ -7,9 +7,14 @@ are not compiled the function itself.
 """
 
 import contextlib
+import errno
+import logging
+import os
 import re
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,9 +23,12 @@ import casadi as ca
 
 from ..errors import CutjointError
 from . import kernel as compiling
-from .kernel import Kernel, cache_folder, digest, kept, kernel, made_by, used
+from .kernel import Kernel, cache_folder, compiled_or_told, digest, kept, kernel, made_by, used
+from .lanes import LaneKernel, NotInLanes, build_lanes
 
 PACKAGE = __name__.rsplit(".", 2)[0]
+LOG = logging.getLogger(__name__)
+LOOK = 0.05  # seconds between two looks at what another process builds
 LIBRARY = re.compile(r"(\w+) ([0-9a-f]{32}\.so)")
 
 
@@ -35,7 +43,7 @@ def remembered(
     wanted = compile if native else False
     compiler = compiling.find_compiler() if native else None
     if not of or compile is False or (wanted and compiler is None):
-        return kernel(trace(), wanted)
+        return _built(name, trace, wanted)
     try:
         folder = cache_folder()
     except (CutjointError, OSError):
@@ -44,9 +52,84 @@ def remembered(
     entry = folder / f"{digest(of, name, source_digest(), ca.__version__, by)}.kernel"
     found = _found(entry, compiler is not None)
     if found is None:
-        found = kernel(trace(), wanted)
-        _keep(found, entry, compiler is not None)
+        with alone(entry, name):
+            found = _found(entry, compiler is not None)  # another process may have built it meanwhile
+            if found is None:
+                found = _built(name, trace, wanted)
+                _keep(found, entry, compiler is not None)
     return found
+
+
+def remembered_lanes(
+    of: str, name: str, trace: Callable[[], ca.Function], compile: bool | None
+) -> LaneKernel | None:
+    """The same over lanes; None without a compiler, or if the function's lanes can't go together."""
+    compiler = None if compile is False else compiling.find_compiler()
+    if compiler is None:
+        return None
+    entry = None
+    if of:
+        by = made_by(shutil.which(compiler) or compiler)
+        entry = cache_folder() / f"{digest(of, name, source_digest(), ca.__version__, by)}.lanes"
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            if used(entry) and (found := LIBRARY.fullmatch(entry.read_text(encoding="utf-8"))):
+                library = entry.with_name(found[2])
+                if used(library):
+                    return LaneKernel(library)
+    function = trace()
+    try:
+        made = compiled_or_told(lambda: LaneKernel(build_lanes(function, compiler)), compiler, compile)
+    except NotInLanes:
+        return None
+    if made and entry:
+        with contextlib.suppress(CutjointError), kept(entry) as temporary:
+            temporary.write_text(f"kernel {made.library.name}", encoding="utf-8")
+    return made
+
+
+def _built(name: str, trace: Callable[[], ca.Function], compile: bool | None) -> Kernel:
+    """A kernel, traced and compiled now; who listens hears of it."""
+    LOG.info("building '%s'", name)
+    begin = time.monotonic()
+    made = kernel(trace(), compile)
+    LOG.info("built '%s' in %.1f s", name, time.monotonic() - begin)
+    return made
+
+
+@contextmanager
+def alone(entry: Path, name: str) -> Iterator[None]:
+    """While this lasts, no other process builds the same: it waits, and finds what was built.
+
+    Each entry has a byte of its own in one file that is locked. A process that ends lets go of it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # no such locks here: two processes build the same, and one file stays
+        yield
+        return
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):  # a folder that can't be written: `_keep` keeps nothing there
+            file = held.enter_context(open(entry.with_name("building.lock"), "a", opener=_private))
+            waits = False
+            while not _locked(fcntl, file, int(entry.stem[:15], 16)):
+                if not waits:
+                    LOG.info("another process builds '%s': waiting for it", name)
+                waits = True
+                time.sleep(LOOK)
+        yield
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _locked(fcntl: Any, file: Any, byte: int) -> bool:
+    """Whether the byte is ours now; file systems without locks say yes, and everybody builds."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except OSError as problem:
+        return problem.errno not in (errno.EACCES, errno.EAGAIN)
+    return True
 
 
 def ours(*made: Any) -> bool:
@@ -59,7 +142,7 @@ def ours(*made: Any) -> bool:
 def source_digest() -> str:
     """A hash of all our source: code traced by an older one is not found."""
     root = Path(__file__).resolve().parents[1]
-    files = sorted(root.rglob("*.py"))
+    files = sorted(path for ending in ("py", "h", "c") for path in root.rglob(f"*.{ending}"))
     return digest(*(f"{p.relative_to(root)}\0{p.read_text(encoding='utf-8')}" for p in files))
 
 
@@ -72,7 +155,8 @@ def _found(entry: Path, native: bool) -> Kernel | None:
             return Kernel(ca.Function.load(str(entry)))
         if found := LIBRARY.fullmatch(entry.read_text(encoding="utf-8")):
             library = entry.with_name(found[2])
-            used(library)
+            if not used(library):
+                return None
             return Kernel(ca.external(found[1], str(library)), library)
     return None
 

@@ -14,19 +14,19 @@ import platform
 import shutil
 import stat
 import subprocess
-import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
 
 from ..errors import CutjointError
 from ..files import write_atomically
+from ..programs import run_program, scratch_folder
 from .c_pieces import FORM, split_functions
 
 # More than -O1 gains nothing in straight-line code and takes twice as long; what it needs from
@@ -34,8 +34,14 @@ from .c_pieces import FORM, split_functions
 # between the pieces of a kernel stay within its library and need no detour.
 FLAGS: tuple[str, ...] = ("-O1", "-fexpensive-optimizations", "-march=native", "-fno-math-errno")
 FLAGS += ("-fno-semantic-interposition", "-fno-plt", "-fPIC", "-shared")
+# Passes of gcc that look for what such code does not have, as measured: without them it is compiled in
+# two thirds of the time and runs as fast.
+_IDLE = "tree-dse dse tree-dominator-opts tree-ccp tree-bit-ccp tree-forwprop tree-copy-prop tree-pta"
+_IDLE += " tree-sink forward-propagate cprop-registers"
+WITHOUT_IDLE = tuple(f"-fno-{name}" for name in _IDLE.split())
 TIMEOUT = 600  # seconds for one compilation
-MOST_KEPT = 2000  # files in the cache: the kernels of some hundred mechanisms
+Made = TypeVar("Made")
+MOST_KEPT = 4000  # files in the cache: the kernels of some hundred mechanisms, each with its checksum
 
 
 class Kernel:
@@ -118,18 +124,27 @@ def kernel(function: ca.Function, compile: bool | None = None) -> Kernel:
         if compile:
             raise CutjointError("no C compiler found; install gcc or clang, set CC, or pass compile=False")
         return Kernel(function)
-    try:
+
+    def build() -> Kernel:
         library = build_library(function, compiler)
         return Kernel(ca.external(function.name(), str(library)), library)
+
+    return compiled_or_told(build, compiler, compile) or Kernel(function)
+
+
+def compiled_or_told(build: Callable[[], Made], compiler: str, compile: bool | None) -> Made | None:
+    """What is built, or None and a warning if the compiler fails; an error where that is insisted on."""
+    try:
+        return build()
     except (OSError, subprocess.SubprocessError, RuntimeError) as problem:
         if compile:
             raise CutjointError(f"the C compiler '{compiler}' failed: {_first_line(problem)}") from problem
         warnings.warn(
             f"the C compiler '{compiler}' failed ({_first_line(problem)}); "
             "running in the slower virtual machine",
-            stacklevel=2,
+            stacklevel=3,
         )
-        return Kernel(function)
+        return None
 
 
 def find_compiler() -> str | None:
@@ -144,25 +159,33 @@ def find_compiler() -> str | None:
 
 def build_library(function: ca.Function, compiler: str) -> Path:
     """Path of the shared library of a function, compiled now or found in the cache."""
-    with tempfile.TemporaryDirectory(prefix="cutjoint-") as folder:
-        source = Path(folder) / "kernel.c"
-        generator = ca.CodeGenerator("kernel.c", {"with_header": False})
-        generator.add(function)
-        code = generator.dump()
-        target = cache_folder() / f"{digest(code, FORM, made_by(shutil.which(compiler) or compiler))}.so"
-        if used(target):
-            return target
-        source.write_text(split_functions(code))
-        made = Path(folder) / "kernel.so"
-        run = subprocess.run(
-            [compiler, *FLAGS, "-o", str(made), str(source), "-lm"],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
+    generator = ca.CodeGenerator("kernel.c", {"with_header": False})
+    generator.add(function)
+    code = generator.dump()
+    return compiled(code, compiler, key=FORM, change=split_functions)
+
+
+def compiled(
+    code: str,
+    compiler: str,
+    flags: Sequence[str] | None = None,
+    libraries: Sequence[str] = ("-lm",),
+    key: str = "",
+    change: Callable[[str], str] = str,
+) -> Path:
+    """Path of the shared library of C code, compiled now, changed as `key` says, or found in the cache."""
+    flags = flags_of(compiler) if flags is None else flags
+    by = made_by(shutil.which(compiler) or compiler, (*flags, *libraries[1:]))
+    target = cache_folder() / f"{digest(code, key, by)}.so"
+    if used(target):
+        return target
+    with scratch_folder() as folder:
+        source, made = folder / "kernel.c", folder / "kernel.so"
+        source.write_text(change(code), encoding="utf-8")
+        words = [compiler, *flags, "-o", str(made), str(source), *libraries]
+        run = run_program(words, TIMEOUT, env={**os.environ, "TMPDIR": str(folder)})
         if run.returncode != 0:
-            raise RuntimeError(run.stderr.strip() or f"exit code {run.returncode}")
+            raise RuntimeError(run.stderr.decode(errors="replace").strip() or f"exit code {run.returncode}")
         with kept(target) as temporary:
             shutil.copyfile(made, temporary)
         return target
@@ -186,11 +209,15 @@ def cache_folder() -> Path:
 def kept(target: Path) -> Iterator[Path]:
     """A path to write to; it becomes a file of the cache, where no half-written one is ever found.
 
-    Then the files that were used longest ago are forgotten, if there are too many. Whoever reads one
-    just then has it open, or finds it missing and makes it anew.
+    Its checksum is written beside it. Then the files that were used longest ago are forgotten, if there are
+    too many. Whoever reads one just then has it open, or finds it missing and makes it anew.
     """
     with write_atomically(target) as temporary:
         yield temporary
+        temporary.chmod(0o600)
+        checksum = _checksum(temporary)
+    with write_atomically(_sum_of(target)) as temporary:
+        temporary.write_text(checksum, encoding="ascii")
         temporary.chmod(0o600)
     ages = list[tuple[float, Path]]()
     for path in target.parent.iterdir():
@@ -202,22 +229,57 @@ def kept(target: Path) -> Iterator[Path]:
 
 
 def used(target: Path) -> bool:
-    """Whether a file is in the cache; it is then the last to be forgotten."""
-    with contextlib.suppress(OSError):
-        os.utime(target)
+    """Whether a file is in the cache as it was put there; it is then the last to be forgotten.
+
+    To load a library that is cut off ends the process, and one that is damaged does anything: such are said
+    and removed, so that they are made again.
+    """
+    known = _sum_of(target)
+    try:
+        whole = known.read_bytes() == _checksum(target).encode()
+    except OSError:  # not there, or forgotten by another process just now
+        return False
+    if whole:
+        with contextlib.suppress(OSError):
+            os.utime(target)
+            os.utime(known)
         return True
+    warnings.warn(f"'{target}' was damaged; it is made again", stacklevel=2)
+    for path in (target, known):
+        with contextlib.suppress(OSError):
+            path.unlink()
     return False
 
 
-def made_by(compiler: str) -> str:
+def _sum_of(target: Path) -> Path:
+    return target.with_name(f"{target.name}.sum")
+
+
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def made_by(compiler: str, flags: Sequence[str] | None = None) -> str:
     """What the same source would become something else without: compiler, flags and processor."""
-    return "\0".join([*FLAGS, _here(compiler)])
+    by = (*(flags_of(compiler) if flags is None else flags), compiler_version(compiler))
+    return "\0".join([*by, platform.machine(), _processor()])
+
+
+def flags_of(compiler: str) -> tuple[str, ...]:
+    """How kernels are compiled."""
+    return (*FLAGS, *(WITHOUT_IDLE if is_gcc(compiler_version(compiler)) else ()))
 
 
 @cache
-def _here(compiler: str) -> str:
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=30, check=False)
-    return "\0".join([version.stdout, platform.machine(), _processor()])
+def compiler_version(*command: str) -> str:
+    """What a compiler says of itself."""
+    words = [*command, "--version"]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stdout
+
+
+def is_gcc(said: str) -> bool:
+    """Whether that is what a compiler says of itself; others do not know the names of its passes."""
+    return "Free Software Foundation" in said
 
 
 def digest(*texts: str) -> str:
@@ -225,6 +287,7 @@ def digest(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
 
 
+@cache
 def _processor() -> str:
     """Code for the native processor must not be found by another one that shares the home folder."""
     with contextlib.suppress(OSError):

@@ -1,0 +1,1 @@
+"""Many mechanisms of one kind at once: kernels over lanes, rollouts, sweeps, environments."""
