@@ -3,17 +3,27 @@
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..model.compile.kernel import cache_folder, digest, find_compiler, kept, used
+from ..model.compile.kernel import (
+    WITHOUT_IDLE,
+    cache_folder,
+    compiler_version,
+    digest,
+    find_compiler,
+    is_gcc,
+    kept,
+    used,
+)
 from ..model.errors import CutjointError
+from ..model.programs import run_program, scratch_folder
 
 TIMEOUT = 900  # seconds for one file
 
@@ -27,22 +37,29 @@ class Platform:
     ending: str
 
 
+OLDEST = 17  # glibc 2.17 is of 2012
 PLATFORMS = {
-    "linux64": Platform("x86_64-linux", "x86_64-linux-gnu.2.17", ".so"),
+    "linux64": Platform("x86_64-linux", f"x86_64-linux-gnu.2.{OLDEST}", ".so"),
     "win64": Platform("x86_64-windows", "x86_64-windows-gnu", ".dll"),
     "darwin64": Platform("x86_64-darwin", "x86_64-macos", ".dylib"),
-    "aarch64-linux": Platform("aarch64-linux", "aarch64-linux-gnu.2.17", ".so"),
+    "aarch64-linux": Platform("aarch64-linux", f"aarch64-linux-gnu.2.{OLDEST}", ".so"),
     "aarch64-darwin": Platform("aarch64-darwin", "aarch64-macos", ".dylib"),
 }
 PAGE = "a web page"
+STATIC = {  # programs that need nothing of the system they run on, where this machine's compiler has no say
+    "linux64": Platform("x86_64-linux", "x86_64-linux-musl", ""),
+    "aarch64-linux": Platform("aarch64-linux", "aarch64-linux-musl", ""),
+}
 TARGETS = {**PLATFORMS, PAGE: Platform("", "wasm32-wasi", ".wasm")}
 # No -march: an FMU travels. step_fast.c holds the step for newer x86-64 processors beside the plain one.
 FLAGS = ("-std=c99", "-fvisibility=hidden", "-fno-math-errno")
-# Traced code is long and straight: as in model/compile, more than -O1 gains nothing but for one part of
-# it. Fused multiply-adds, which ISO C leaves out, only in the step for processors that have them.
-GENERATED = ("kernels.c", "derivatives.c", "adjoint.c", "step.c", "step_fast.c")
-STRAIGHT = ("-fexpensive-optimizations",)
-FUSED = ("-ffp-contract=fast",)
+# Traced code is long and straight: as in model/compile, more than -O1 gains nothing; nor does it where calls
+# are handed on, but for the loops of the singular values. Fused multiply-adds, which ISO C leaves out, only
+# in the step for processors that have them.
+GENERATED = ("kernels.c", "derivatives.c", "adjoint.c", "joints.c", "servo.c", "step.c", "step_fast.c")
+LOOPS = ("numeric.c",)
+FUSED = ("-ffp-contract=fast", "-fexpensive-optimizations")
+APART, DROPPED = ("-ffunction-sections",), ("-Wl,--gc-sections",)  # functions that nobody calls are left out
 
 
 def here() -> str:
@@ -87,28 +104,74 @@ def compilers(name: str) -> list[str]:
     raise CutjointError(f"compiling for {name} needs a cross compiler: 'pip install cutjoint[cross]'")
 
 
-def _zig(name: str) -> list[str]:
+def _zig(name: str, targets: Mapping[str, Platform] = TARGETS) -> list[str]:
     """The cross compiler's command for a platform, nothing where it is not installed."""
     if not importlib.util.find_spec("ziglang"):
         return []
     # zig adds a sanitizer of its own to code that is not optimized
-    return [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=all", "-target", TARGETS[name].zig]
+    return [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=all", "-target", targets[name].zig]
 
 
-def compile_for(name: str, sources: Mapping[str, str], units: Sequence[str], optimize: int = 2) -> bytes:
-    """The shared library of some C files for a platform."""
+def compile_for(
+    name: str, sources: Mapping[str, str], units: Sequence[str], optimize: int = 2, drop: bool = False
+) -> bytes:
+    """The shared library of some C files for a platform; with `drop`, without functions nobody calls."""
     command = compilers(name)
-    with tempfile.TemporaryDirectory(prefix="cutjoint-fmu-") as folder:
-        for file, text in sources.items():
-            Path(folder, file).write_text(text, encoding="utf-8", newline="\n")
+    with scratch_folder("fmu-") as folder:
+        _write(folder, sources)
         place = [*command, *(() if name == PAGE else ("-fPIC",))]
-        tasks = [(place, folder, sources, unit, optimize) for unit in units]
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            objects = list(pool.map(lambda task: _object(*task), tasks))
-        target = f"fmu{TARGETS[name].ending}"
-        linker = (_zig(name) if "linux" in name else []) or command  # zig knows old systems' libraries
-        _run([*linker, "-o", target, *objects, *_link_flags(name)], folder)
-        return Path(folder, target).read_bytes()
+        objects = _objects(place, folder, sources, units, optimize, APART if drop else ())
+        target, last = f"fmu{TARGETS[name].ending}", DROPPED if drop else ()
+        for linker in (command, _zig(name)):  # which knows the libraries of old systems, where they matter
+            _run([*linker, "-o", target, *objects, *_link_flags(name), *last], folder)
+            made = Path(folder, target).read_bytes()
+            if "linux" not in name or _needed(made) <= OLDEST or not _zig(name):
+                break
+        return made
+
+
+def _needed(library: bytes) -> int:
+    """The version 2.N of the C library that a shared library asks for; 0 for other C libraries than glibc."""
+    return max((int(found) for found in re.findall(rb"\0GLIBC_2\.(\d+)", library)), default=0)
+
+
+def compile_program(
+    name: str, sources: Mapping[str, str], units: Sequence[str], optimize: int = 2, extra: Sequence[str] = ()
+) -> bytes:
+    """A program of some C files for a platform, static where possible, without functions nobody calls."""
+    native = compilers(name) if name == here() and find_compiler() else None
+    command = native or _zig(name, STATIC) or compilers(name)
+    with scratch_folder("program-") as folder:
+        _write(folder, sources)
+        objects = _objects([*command, "-fPIC"], folder, sources, units, optimize, [*APART, *extra])
+        link = [*command, "-o", "program", *objects, *DROPPED, "-lm", "-lpthread", *extra]
+        if extra:  # sanitizers come as shared libraries
+            _run(link, folder)
+        else:
+            try:
+                _run([*link, "-static", "-s"], folder)
+            except CutjointError:  # no static C library here
+                _run([*link, "-s"], folder)
+        return Path(folder, "program").read_bytes()
+
+
+def _write(folder: Path, sources: Mapping[str, str]) -> None:
+    for file, text in sources.items():
+        Path(folder, file).write_text(text, encoding="utf-8", newline="\n")
+
+
+def _objects(
+    place: list[str],
+    folder: Path,
+    sources: Mapping[str, str],
+    units: Sequence[str],
+    optimize: int,
+    extra: Sequence[str] = (),
+) -> list[str]:
+    longest_first = sorted(units, key=lambda unit: -len(_text(sources, unit)))
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(lambda unit: _object(place, folder, sources, unit, optimize, extra), longest_first))
+    return [_made(unit) for unit in units]
 
 
 def _link_flags(name: str) -> list[str]:
@@ -121,41 +184,54 @@ def _link_flags(name: str) -> list[str]:
     return ["-shared", "-s", "-lm", "-Wl,--build-id=none", "-Wl,-z,defs"]
 
 
-def unit_flags(unit: str, optimize: int) -> list[str]:
-    """How one file is compiled."""
-    straight = unit in GENERATED
-    flags = [*FLAGS, f"-O{min(optimize, 1) if straight else optimize}", "-g0"]
-    return [*flags, *(STRAIGHT if straight and optimize else ()), *(FUSED if unit == "step_fast.c" else ())]
+def unit_flags(unit: str, optimize: int, gcc: bool = True) -> list[str]:
+    """How one file is compiled: by gcc, which leaves out what gains nothing, or by others."""
+    level = optimize if unit in LOOPS else min(optimize, 1)
+    flags = [*FLAGS, f"-O{level}", "-g0", *(FUSED if unit == "step_fast.c" else ())]
+    return [*flags, *(WITHOUT_IDLE if gcc and unit in GENERATED else ())]
 
 
-def _object(command: list[str], folder: str, sources: Mapping[str, str], unit: str, optimize: int) -> str:
+def _text(sources: Mapping[str, str], unit: str) -> str:
+    """All that is compiled of a file."""
+    return sources[unit] + (sources["step.c"] if unit == "step_fast.c" else "")
+
+
+def _made(unit: str) -> str:
+    return f"{Path(unit).stem}.o"
+
+
+def _object(
+    command: list[str],
+    folder: Path,
+    sources: Mapping[str, str],
+    unit: str,
+    optimize: int,
+    extra: Sequence[str] = (),
+) -> None:
     """Compile one file; traced ones are long to compile and kept in the cache."""
-    flags = unit_flags(unit, optimize)
-    made = f"{Path(unit).stem}.o"
-    build = [*command, *flags, "-c", unit, "-o", made]
+    said = compiler_version(*command)
+    flags = unit_flags(unit, optimize, is_gcc(said))
+    made = Path(folder, _made(unit))
+    build = [*command, *flags, "-c", unit, "-o", made.name]
     if unit not in GENERATED:
-        _run(build, folder)
-        return made
-    text = sources[unit] + (sources["step.c"] if unit == "step_fast.c" else "")
-    version = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    entry = cache_folder() / f"{digest(text, version.stdout, *command, *flags)}.o"
+        return _run([*build, *extra], folder)
+    entry = cache_folder() / f"{digest(_text(sources, unit), said, *command, *flags)}.o"
     if used(entry):
-        shutil.copyfile(entry, Path(folder, made))
+        shutil.copyfile(entry, made)
     else:
         _run(build, folder)
         with kept(entry) as temporary:
-            shutil.copyfile(Path(folder, made), temporary)
-    return made
+            shutil.copyfile(made, temporary)
 
 
-def _run(command: list[str], folder: str) -> None:
+def _run(command: list[str], folder: Path) -> None:
     try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False
-        )
+        # what a compiler that is stopped leaves behind goes with the folder
+        done = run_program(command, TIMEOUT, folder, {**os.environ, "TMPDIR": str(folder)})
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise CutjointError(f"the C compiler '{command[0]}' failed: {problem}") from None
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+        told = done.stderr.decode(errors="replace").splitlines()
+        lines = [line for line in told if "error" in line] or told
         said = lines[0] if lines else f"exit code {done.returncode}"
         raise CutjointError(f"the C compiler '{' '.join(command[:1])}' failed: {said[:300]}")

@@ -11,15 +11,29 @@ import casadi as ca
 
 from ..model import thresholds
 from ..model.compile.c_pieces import split_functions
+from ..model.equations.prescribed import motion_rates
 from ..model.manifold.step import LEFT_OPEN, VERDICT
-from ..model.run.assembly import start_guess
-from .functions import functions
+from ..model.run.assembly import described_speeds, start_guess
+from .functions import functions, native_functions
 from .plan import Plan, wanted_speeds
 
 TOKEN = "{00000000-0000-0000-0000-000000000000}"  # stands where the hash of the content will be
 WRITTEN = ("core.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")  # and one of fmi2.c, fmi3.c
 OF_PAGES = ("core.c", "linear.c", "numeric.c", "page.c")  # of a web page, which only steps and draws
-DRAWN = ("cj_outputs", "cj_jacobian", "cj_allowed", "cj_opened")
+# Of a native library, and of a loop around it; the linker drops what refers to more here too.
+OF_NATIVE = ("core.c", "chart.c", "linear.c", "numeric.c", "step_fast.c", "native.c", "native_servo.c")
+OF_LOOPS = (
+    *(f"loop_{part}.c" for part in ("main", "options", "time", "histogram", "report", "measure", "record")),
+    *(f"loop_{part}.c" for part in ("gate", "drive", "udp", "shared", "can")),
+    "sha256.c",
+)
+NATIVE_HEADERS = ("core.h", "native.h", "native_inside.h", "loop.h")
+STARTING = (
+    "cj_assembly",
+    "cj_start_speeds",
+    "cj_lifted",
+)  # of what stands beside derivatives, for its pieces
+DRAWN = ("cj_outputs", "cj_jacobian", "cj_allowed", "cj_opened", "cj_moved_inputs")
 LOG_CATEGORIES = {
     "logStatusError": "what went wrong and what to do about it",
     "logStatusWarning": "steps that are too coarse, or had two ways to go on",
@@ -64,6 +78,15 @@ def page_sources(plan: Plan) -> tuple[dict[str, str], list[str]]:
     return texts, [name for name in texts if name.endswith(".c")]
 
 
+def native_sources(plan: Plan) -> dict[str, str]:
+    """The same for a native library and a native loop."""
+    groups, more = functions(plan, adjoint=False), native_functions(plan)
+    texts = _texts(plan, (*OF_NATIVE, *OF_LOOPS, *NATIVE_HEADERS), groups | more, 2)
+    started = [f for f in groups["derivatives.c"] if f.name() in STARTING]
+    made = {"step.c": groups["step.c"], "kernels.c": groups["kernels.c"] + started} | more
+    return texts | {file: generated(file, group) for file, group in made.items()}
+
+
 def _texts(
     plan: Plan, written: Iterable[str], groups: Mapping[str, list[ca.Function]], fmi: int
 ) -> dict[str, str]:
@@ -83,7 +106,7 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
 
 
 def _called(traced: list[ca.Function]) -> list[str]:
-    return [*(f.name() for f in traced), "cj_step_fast", "cj_step_along_fast"]
+    return [*(f.name() for f in traced), *(f"cj_{name}_fast" for name in ("step", "dynamics"))]
 
 
 def _names(fmi: int, names: Iterable[str]) -> str:
@@ -115,11 +138,14 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "NV": tree.nv,
         "NU": len(plan.mechanism.inputs()),
         "NP": plan.simulation.p.size,
+        "NPARAMETER": plan.simulation.p.size - plan.simulation.engine.motion_count,
+        "NMOTION": plan.simulation.engine.motion_count,
         "NM": tree.row_count,
         "NR": plan.ranks.speeds,
         "NF": plan.coordinates,
         "NS": plan.freedoms,
-        "NX": plan.coordinates + plan.freedoms,
+        "NI": tree.nz,
+        "NX": plan.coordinates + plan.freedoms + tree.nz,
         "NY": len(plan.traced_rows),
         "NZ": len(plan.of("margin")),
         "NLOOPS": len(tree.rows),
@@ -154,6 +180,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         [k for k, where in enumerate(of.values()) for _ in range(where.start, where.stop)]
         for of in (tree.q, tree.v)
     )
+    joint_of_q += [-1] * tree.nz
     q_of_v = [-1] * tree.nv
     for move, link in tree.moves:
         if move.plain:
@@ -165,9 +192,14 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         "guess_q": start_guess(plan.simulation.engine),
         "default_speed": wanted_speeds(plan),
         "default_p": plan.simulation.p,
+        "default_u": state.u,
     }
+    moving = plan.simulation.motions
     integers: dict[str, Iterable[int]] = {
-        "given_speed": [bool(plan.mechanism.joint(list(tree.q)[k]).speed) for k in joint_of_v],
+        "given_speed": [list(tree.q)[k] in described_speeds(plan.simulation.engine) for k in joint_of_v],
+        "motion_input": moving,
+        "motion_of_input": [moving.index(k) if k in moving else -1 for k in range(state.u.size)],
+        "motion_rate": motion_rates(plan.mechanism),
         "fixed_p": [v.fixed for v in plan.of("parameter") for _ in range(v.size)],
         "joint_of_q": joint_of_q,
         "joint_of_v": joint_of_v,
@@ -192,6 +224,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         quoted(f"the loop closed by joint '{cut.name}' ({cut.parent} to {cut.child})") for cut in tree.cuts
     ]
     names += [quoted(f"the coupling '{tie.name}' of joint '{tie.joint}'") for tie in tree.couplings]
+    names += [quoted(f"the motion of motor '{motor.name}' at joint '{motor.joint}'") for motor in tree.driven]
     parts = [
         "/* What is known of this mechanism at export. */",
         *(

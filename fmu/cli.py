@@ -44,7 +44,7 @@ def add_arguments(option: Options) -> None:
         ("output", "show only these; patterns such as 'body.*.position'"),
         ("parameter", "show these, by name or by path such as body.leg1.mass"),
     ):
-        option(f"--{what}", "NAME", f"{more}; repeat it", action="append", default=[])
+        option(f"--{what}", "NAME", f"{more}; repeat it", action="append", nargs=None, default=[])
     text = "write a web page that simulates it, with sliders; and an FMU too if -o is given"
     option("--page", "FILE", text)
     option("--linear", text="show linear.A, B, C, D as variables")

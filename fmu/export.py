@@ -11,7 +11,7 @@ from ..model.loading import load
 from . import c_compile, documentation, python_runtime, terminals, xml_fmi2, xml_fmi3
 from .archive import content_token, write_zip
 from .c_sources import TOKEN, sources, units_to_compile
-from .plan import Plan, plan
+from .plan import Plan, budget, plan
 from .reference import reference_files
 from .shapes import shape_files
 from .xml_common import identifier
@@ -48,7 +48,8 @@ def export(
     fmi : 2 (co-simulation and model exchange) or 3 (both, with adjoint derivatives).
     step : inner step of co-simulation, seconds.
     stepper : how it is taken: "runge_kutta", "single", or "implicit" for stiff mechanisms.
-    substeps : shorter steps that one step may try where it has to, which bounds its cost; 1: none.
+    substeps : shorter steps that one step may try where it has to, which bounds its cost; 1: none;
+        `thresholds.FMU_SUBSTEPS` unless told, fewer than in Python, since hosts wait.
     platforms : of `c_compile.PLATFORMS`; this machine's own if empty.
     inputs, outputs, parameters : names to show, all if empty. Outputs may be patterns
         such as `body.*.position`; parameters may be paths such as `body.leg1.mass`.
@@ -70,7 +71,7 @@ def export(
         described,
         step=step,
         stepper=stepper,
-        substeps=substeps,
+        substeps=budget(stepper, substeps),
         inputs=inputs,
         outputs=outputs,
         marked=parameters,

@@ -86,7 +86,9 @@ def _state_names(fmu: Any, is3: bool, description: Any) -> list[str]:
     chosen = [speeds[k - 1] for k in numbers]
     count = len(_elements([v for v in description.modelVariables if v.name.startswith("state.speed")]))
     whats = ("position", chosen), ("velocity", chosen[:count])
-    return [f"joint.{a}.{what}{b}" for what, those in whats for a, _, b in those]
+    names = [f"joint.{a}.{what}{b}" for what, those in whats for a, _, b in those]
+    inner = next((v for v in description.modelVariables if v.name.startswith("state.internal")), None)
+    return names + (inner.description.partition(": ")[2].split(", ") if inner else [])
 
 
 def begin(fmu: Any, is3: bool, values: Mapping[int, float]) -> None:

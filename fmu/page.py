@@ -80,14 +80,15 @@ def live(plan: Plan, start: Mapping[str, float] | None = None) -> str:
 
 def _sliders(plan: Plan, size: float, start: Mapping[str, float]) -> str:
     rows = []
-    for v, name in zip(plan.of("input", "hidden"), plan.mechanism.inputs(), strict=True):
+    slots = {slot: v for v in plan.of("input", "hidden") for slot in range(v.slot, v.where.stop)}
+    for (slot, v), name in zip(slots.items(), plan.mechanism.inputs(), strict=True):
         if v.kind == "hidden":
             continue
-        value, unit = start.get(name, 0.0), escape(v.unit.replace(".", "·"))
+        value, unit = start.get(name, v.start[slot - v.slot]), escape(v.unit.replace(".", "·"))
         most = most_drive(v, whole_weight(plan.mechanism), size, value)
         rows.append(
             f"<label><span>{escape(name)}</span><input type='range' min='{-most:g}' max='{most:g}' "
             f"step='{most / 200:g}' value='{value:g}' data-unit='{unit}' "
-            f"data-input='{v.slot - plan.first['input']}'><output></output></label>"
+            f"data-input='{slot - plan.first['input']}'><output></output></label>"
         )
     return "".join(rows)

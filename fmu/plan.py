@@ -15,12 +15,14 @@ import casadi as ca
 import numpy as np
 
 from ..model.describe import parameters
+from ..model.describe.internal import internal_states
 from ..model.describe.mechanism import Mechanism
 from ..model.errors import CutjointError, SimulationError, UnknownName
 from ..model.manifold.charts import Ranks
 from ..model.run.steppers import STEPPERS
 from ..model.run.steppers import stepper as chosen_stepper
 from ..model.simulation import Simulation
+from ..model.thresholds import FMU_SUBSTEPS
 from ..model.variables import Table, Variable
 
 EFFORT = "step.tries"  # which only an FMU has among its outputs
@@ -102,6 +104,11 @@ class Plan:
         """Independent coordinates: as many, or more where there are velocity constraints."""
         return self.simulation.tree.nv - self.ranks.poses
 
+    @property
+    def states(self) -> int:
+        """Independent coordinates and speeds, and internal states."""
+        return self.coordinates + self.freedoms + self.simulation.tree.nz
+
     def shown(self) -> list[Shown]:
         """In the order of the value references of FMI 3.0."""
         result = []
@@ -137,16 +144,24 @@ class Plan:
         return self._parameters_in(np.atleast_1d(np.concatenate(patterns).any(axis=0)))
 
     @cached_property
+    def moving(self) -> list[str]:
+        """Driven motions among the inputs: poses and speeds follow from them."""
+        first = self.first["input"]
+        return [v.name for v in self.of("input") if v.slot - first in self.simulation.motions]
+
+    @cached_property
     def dependence(self) -> list[tuple[str, ...]]:
         """For every row of the engine's outputs: "position", "speed" (then both), inputs and parameters."""
         function = self.simulation.engine.traced("outputs")
         patterns = [np.array(ca.DM(function.jac_sparsity(0, k), 1)) for k in range(4)]
-        inputs = self.of("input", "hidden")
+        inputs, first = self.of("input"), self.first["input"]
+        nq, nz = self.simulation.tree.nq, self.simulation.tree.nz
         result = []
         for on_q, on_v, on_u, on_p in zip(*patterns, strict=True):
-            words = ["position"] if on_q.any() or on_v.any() else []
+            words = ["position"] if on_q[: nq - nz].any() or on_v.any() else []
             words += ["speed"] if on_v.any() else []
-            words += [v.name for v, x in zip(inputs, on_u, strict=True) if x and v.kind == "input"]
+            words += ["internal"] if on_q[nq - nz :].any() else []
+            words += [v.name for v in inputs if on_u[v.slot - first : v.where.stop - first].any()]
             result.append((*words, *self._parameters_in(on_p)))
         return result + [("position",) if self.ranks.speeds else ()] * 2
 
@@ -154,7 +169,7 @@ class Plan:
         """What an output, derivative or margin depends on: "position", "speed", and others by name."""
         words = [*variable.depends, *(word for row in variable.rows for word in self.dependence[row])]
         if "position" in words:
-            words += self.in_loops
+            words += self.in_loops + self.moving
         return tuple(dict.fromkeys(words))
 
     def depends_at_start(self, variable: FmuVariable) -> tuple[str, ...]:
@@ -164,7 +179,7 @@ class Plan:
             kind: [v.name for v in self.of("start") if v.name.endswith(f".{kind}")]
             for kind in ("position", "speed")
         }
-        found = [word for word in words if word not in starts]
+        found = [word for word in words if word not in (*starts, "internal")]
         if "position" in words:
             found += starts["position"]
         if "speed" in words:  # made consistent in the mass metric
@@ -196,7 +211,8 @@ def plan(
     if marked:
         mechanism = replace(mechanism, parameters=dict(_marked(mechanism, name) for name in marked))
     simulation = Simulation(mechanism, compile=False, stepper=stepper, substeps=substeps)
-    result = Plan(mechanism, simulation, step, simulation.engine.ranks(simulation.q, simulation.p))
+    ranks = simulation.engine.ranks(simulation.q, simulation.p)
+    result = Plan(simulation.mechanism, simulation, step, ranks)
     result.scalar = scalar
     result.choices = {"step": step, "stepper": stepper, "substeps": substeps, "linear": linear}
     result.choices |= {"inputs": list(inputs), "outputs": list(outputs)}
@@ -218,6 +234,13 @@ def plan(
     return result
 
 
+def budget(stepper: str, substeps: int | None) -> int | None:
+    """How many sub-steps what is exported may try: as told, or few enough to wait for."""
+    if substeps is None and stepper in STEPPERS:
+        return min(STEPPERS[stepper].substeps, FMU_SUBSTEPS)
+    return substeps
+
+
 def _marked(mechanism: Mechanism, name: str) -> tuple[str, str]:
     """Name and path of a parameter that the description marks, or of a path given directly."""
     if name in mechanism.parameters:
@@ -227,7 +250,7 @@ def _marked(mechanism: Mechanism, name: str) -> tuple[str, str]:
     except CutjointError as problem:
         known = ", ".join(mechanism.parameters) or "none"
         raise CutjointError(f"--parameter: {problem}; marked in the description: {known}") from None
-    return re.sub(r"\W+", "_", name).strip("_"), name
+    return parameters.name_of(name), name
 
 
 def _add(plan: Plan, variable: Variable, **more: Any) -> None:
@@ -257,14 +280,8 @@ def _inputs(plan: Plan, names: Sequence[str]) -> None:
     table = plan.simulation.variables().inputs
     shown = _chosen(table, names, "--input")
     for v in table:
-        name, kind = input_name(plan.mechanism, v.name, v.unit), "input" if v in shown else "hidden"
-        _add(plan, v, name=name, kind=kind, start=(0.0,))
-
-
-def input_name(mechanism: Mechanism, name: str, unit: str) -> str:
-    """`motor.<name>.torque`, or `.force` where it pushes; cylinders are `strut.<name>.force`."""
-    group = "motor" if any(m.name == name for m in mechanism.motors) else "strut"
-    return f"{group}.{name}.{'torque' if unit == 'N.m' else 'force'}"
+        start = tuple(plan.simulation.state.u[v.where].tolist())
+        _add(plan, v, name=v.port, kind="input" if v in shown else "hidden", start=start)
 
 
 def _parameters(plan: Plan) -> None:
@@ -317,7 +334,7 @@ def _outputs(plan: Plan, names: Sequence[str]) -> None:
 
 def _states(plan: Plan) -> None:
     n, speeds = plan.coordinates, plan.freedoms
-    state = ("position", "speed")
+    state = ("position", "speed", "internal") if plan.simulation.tree.nz else ("position", "speed")
     everything = (*state, *(v.name for v in plan.of("input", "parameter")))
     turns = {v.unit for v in plan.simulation.variables().speeds if v.size} == {"rad/s"}
 
@@ -334,6 +351,16 @@ def _states(plan: Plan) -> None:
     if speeds:
         about = "speed of the independent coordinate of that number"
         _new(plan, "state.speed", "state", (speeds,), about, units=units("rad/s", speeds), depends=state)
+    inner = internal_states(plan.mechanism)
+    of_inner = tuple(unit for item in inner for unit in item.units)
+    if inner:
+        names = [
+            name
+            for item in inner
+            for name in elements(item.name, (len(item.units),) if item.units[1:] else ())
+        ]
+        about = f"internal states: {', '.join(names)}"
+        _new(plan, "state.internal", "state", (len(of_inner),), about, units=of_inner, depends=("internal",))
     plan.begin("derivative")
     if n:
         about, of = "rate of the independent coordinate", units("rad/s", n)
@@ -341,15 +368,23 @@ def _states(plan: Plan) -> None:
     if speeds:
         about, of = "acceleration of the independent coordinate", units("rad/s2", speeds)
         _new(plan, "der(state.speed)", "derivative", (speeds,), about, units=of, depends=everything)
+    if inner:
+        about, of = "rates of the internal states", tuple(_rate(unit) for unit in of_inner)
+        _new(plan, "der(state.internal)", "derivative", (len(of),), about, units=of, depends=everything)
     plan.begin("margin")
     if n and (plan.ranks.speeds or any(not move.plain for move, _ in plan.simulation.tree.moves)):
         about = "how far the choice of states is from being changed; an event at zero"
         _new(plan, "state.margin", "margin", about=about, depends=("position",))
 
 
+def _rate(unit: str) -> str:
+    """The unit of a rate: N.m becomes N.m/s, rad/s becomes rad/s2."""
+    return f"{unit}2" if unit.endswith("/s") else f"{unit}/s"
+
+
 def _linear(plan: Plan, shown: bool) -> None:
     plan.begin("linear")
-    nx, nu, rows = plan.coordinates + plan.freedoms, len(plan.mechanism.inputs()), len(plan.linear_rows)
+    nx, nu, rows = plan.states, len(plan.mechanism.inputs()), len(plan.linear_rows)
     for name, shape in (("A", (nx, nx)), ("B", (nx, nu)), ("C", (rows, nx)), ("D", (rows, nu))):
         if shown and shape[0] * shape[1]:
             about = f"matrix {name} of the linear model at the present state"

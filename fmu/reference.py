@@ -13,7 +13,7 @@ import numpy as np
 from ..model.errors import SimulationError
 from ..model.run.integrate import step_plan
 from ..model.thresholds import IMPORTER_TRUSTED
-from .plan import Plan
+from .plan import FmuVariable, Plan
 from .xml_common import identifier, xml_text
 
 NAME = "org.cutjoint.reference"
@@ -33,7 +33,7 @@ def reference_files(plan: Plan) -> dict[str, str]:
     end = ROWS * STEPS * plan.step
     options = {"StartTime": 0.0, "StopTime": end, "StepSize": STEPS * plan.step, "RelTol": IMPORTER_TRUSTED}
     stem = f"extra/{NAME}/{identifier(plan.mechanism.name)}"
-    driven = [[t, *([INPUT] * len(inputs))] for t in (0.0, end)]
+    driven = [[t, *map(_held, inputs)] for t in (0.0, end)]
     return {
         f"extra/{NAME}/fmi-ls-manifest.xml": _manifest(),
         f"{stem}_in.csv": _csv([v.name for v in inputs], driven),
@@ -42,12 +42,17 @@ def reference_files(plan: Plan) -> dict[str, str]:
     }
 
 
+def _held(v: FmuVariable) -> float:
+    """What an input is during the experiment: motions stay where they start."""
+    return INPUT if v.unit in ("N", "N.m") else v.start[0]
+
+
 def _motion(plan: Plan, rows: list[int]) -> list[list[float]]:
     """Time and outputs at every communication point, as the engine has them."""
     s = plan.simulation
-    start, u = s.state, np.zeros(len(s.inputs))
+    start, u = s.state, s.u.copy()
     for v in plan.of("input"):
-        u[v.slot - plan.first["input"]] = INPUT
+        u[v.slot - plan.first["input"]] = _held(v)
     try:
         s.put(replace(start, u=u))
         table = []

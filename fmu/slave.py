@@ -20,7 +20,8 @@ from pythonfmu.enums import Fmi2Status
 from ..model.errors import CutjointError, SimulationError
 from ..model.loading import load
 from ..model.manifold.step import TRIES, VERDICT
-from ..model.run.assembly import consistent_speeds, described_speeds
+from ..model.run.assembly import assemble, consistent_speeds, described_speeds
+from ..model.run.driven import with_inputs
 from ..model.run.integrate import step_plan
 from ..model.simulation import Simulation
 from ..model.state import State
@@ -94,6 +95,9 @@ class MechanismSlave(Fmi2Slave):
             wanted |= {n: v[at] for n, at in engine.tree.v.items() if new_v[at].any() or n in wanted}
             state = self.simulation.state
             self.simulation.state = replace(state, v=consistent_speeds(engine, state, wanted))
+        if self.simulation.motions:  # it starts in motion: nothing pushes it into it
+            state = with_inputs(engine, self.simulation.state, self.values[self._u].copy())
+            self.simulation.put(assemble(engine, state, {})[0])
         self.simulation.set_inputs(self.values[self._u])
         self.simulation.state = replace(self.simulation.state, time=self.begin)
 
@@ -129,6 +133,7 @@ class MechanismSlave(Fmi2Slave):
                 f"a step after {current_time:.9g} s is too coarse even in sub-steps, or had two ways to go on"
             )
         self.values[self._tries] = said[TRIES]
+        self.values[self._u] = self.simulation.u  # driven motions go on
         self._known = False
         return True
 

@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree as ET
 
+from ..model.equations.sensing import MOTION
 from .plan import Plan
 from .xml_common import element, xml_text
 
@@ -51,10 +52,12 @@ Members = list[tuple[str, str, str]]  # member, variable, kind
 
 def _flanges(plan: Plan) -> Mapping[str, Members]:
     """Of every motor: what turns or slides, and what drives it."""
-    inputs = dict(zip(plan.mechanism.inputs(), plan.of("input", "hidden"), strict=True))
+    inputs = dict(zip(plan.simulation.variables().inputs.named, plan.of("input", "hidden"), strict=True))
     result = {}
     for motor in plan.mechanism.motors:
         drive = inputs[motor.name].name
+        if not drive.endswith((".torque", ".force")):
+            continue  # what is wanted of a servo is no flow
         turns = drive.endswith(".torque")
         angle, speed, force = ("phi", "w", "tau") if turns else ("s", "v", "f")
         result[f"flange.{motor.name}"] = [
@@ -66,8 +69,16 @@ def _flanges(plan: Plan) -> Mapping[str, Members]:
 
 
 def _frames(plan: Plan) -> Mapping[str, Members]:
-    """Of every body: where it is and how it moves."""
-    return {
+    """Of every body, and of frames that are ports: where it is and how it moves, what acts on it."""
+    ports = [frame for frame in plan.mechanism.frames if frame.port != "none"]
+    named = {
+        f"port.{frame.name}": [
+            *((what, f"frame.{frame.name}.{what}", "signal") for what in MOTION),
+            *((what, f"frame.{frame.name}.{what}", "inflow") for what in ("force", "torque")),
+        ]
+        for frame in ports
+    }
+    return named | {
         f"frame.{body.name}": [(what, f"body.{body.name}.{what}", "signal") for what in FRAME]
         for body in plan.mechanism.bodies
     }

@@ -69,7 +69,13 @@ def _unit_definitions(root: ET.Element, plan: Plan) -> None:
         unit = element(group, "Unit", name=name)
         known = parse_unit(_BASE.get(name, name))
         assert known is not None, name
-        exponents = {"kg": known.mass, "m": known.length, "s": known.time, "rad": known.angle}
+        exponents = {
+            "kg": known.mass,
+            "m": known.length,
+            "s": known.time,
+            "A": known.current,
+            "rad": known.angle,
+        }
         element(unit, "BaseUnit", **{k: str(v) for k, v in exponents.items() if v})
         if name in _SHOWN:
             element(unit, "DisplayUnit", name=_SHOWN[name], factor=xml_number(degrees(1.0)))
@@ -120,7 +126,7 @@ def described(
 
 def known_names(plan: Plan, variable: FmuVariable) -> list[str]:
     """Names of the variables that an output, derivative or margin depends on."""
-    names = {"position": "state.position", "speed": "state.speed"}
+    names = {"position": "state.position", "speed": "state.speed", "internal": "state.internal"}
     return [names.get(word, word) for word in plan.depends(variable) if word != "speed" or plan.freedoms]
 
 

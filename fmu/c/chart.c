@@ -43,7 +43,7 @@ cj_status cj_assemble(cj_instance* s)
     if (fits == 0) return cj_refuse(s, "the loops do not allow the start speeds together; give fewer of them");
     memcpy(x->at.q, s->next.q, sizeof x->at.q);
     memcpy(x->at.v, s->next.v, sizeof x->at.v);
-    x->assembled = x->lifted = 1;
+    x->assembled = x->lifted = x->followed = 1;
     x->placed = x->charted = 0;
     cj_forget(s);
     cj_say(s, CJ_OK, "logNonlinearSystems", "assembled in %.0f steps; residual %.2g", steps, cj_largest(s->g, NM));
@@ -60,12 +60,47 @@ static cj_status singular(cj_instance* s)
                                  : "there are no states and no derivatives here, but steps go on");
 }
 
+/* q and v where driven motions have been told to be, in co-simulation: there states follow them */
+static cj_status follow(cj_instance* s)
+{
+#if NMOTION > 0
+    cj_state* x = &s->now;
+    double open, gap, work;
+    if (x->followed) return CJ_OK;
+    cj_call(s, cj_seated, CJ_IN(x->at.q, x->at.v, &x->work, x->p), CJ_OUT(s->next.q, s->next.v, &work));
+    cj_call(s, cj_opened, CJ_IN(s->next.q, x->p), CJ_OUT(s->g, &open));
+    if (open != 0) {
+        const char* loop = cj_widest(s, &gap);
+        return cj_refuse(s, "the mechanism can't follow the driven motions that were set: %s stays open by %.3g m or rad; "
+                         "let them go there in smaller steps", loop, gap);
+    }
+    memcpy(x->at.q, s->next.q, sizeof x->at.q);
+    memcpy(x->at.v, s->next.v, sizeof x->at.v);
+    x->work = work;
+    x->followed = 1;
+    x->placed = 0;
+#else
+    (void)s;
+#endif
+    return CJ_OK;
+}
+
+/* The states as they are now become those that the host has set. */
+void cj_hold(cj_instance* s)
+{
+    cj_state* x = &s->now;
+    if (!s->exchange || !x->charted || !x->lifted || cj_in_chart(s) != CJ_OK) return;
+    memcpy(x->state_d, x->at.d, sizeof x->state_d);
+    memcpy(x->state_v, x->at.v, sizeof x->state_v);
+    x->lifted = 0;
+}
+
 /* q and v from the states that the host has set */
 cj_status cj_lift(cj_instance* s)
 {
     cj_state* x = &s->now;
     double closed = 0;
-    if (x->lifted) return CJ_OK;
+    if (x->lifted) return follow(s);
     cj_call(s, cj_lifted, CJ_IN(x->r, x->at.d, x->at.rate, x->state_d, x->state_v, x->free_d, x->free_v, x->p),
             CJ_OUT(s->next.d, s->next.q, s->next.v, s->next.rate, &closed));
     if (closed == 0)
@@ -176,6 +211,7 @@ cj_status cj_get_states(cj_instance* s, double* out)
     const double *d = x->lifted ? x->at.d : x->state_d, *v = x->lifted ? x->at.v : x->state_v;
     for (int k = 0; k < NF; ++k) out[k] = base(x, x->independent[k]) + d[x->independent[k]];
     for (int k = 0; k < NS; ++k) out[NF + k] = v[x->independent[k]];
+    for (int k = 0; k < NI; ++k) out[NF + NS + k] = (x->lifted ? x->at.q : x->r)[NQ - NI + k];
     return CJ_OK;
 }
 
@@ -184,6 +220,7 @@ void cj_set_states(cj_instance* s, const double* in)
     cj_state* x = &s->now;
     for (int k = 0; k < NF; ++k) x->state_d[x->independent[k]] = in[k] - base(x, x->independent[k]);
     for (int k = 0; k < NS; ++k) x->state_v[x->independent[k]] = in[NF + k];
+    for (int k = 0; k < NI; ++k) x->r[NQ - NI + k] = in[NF + NS + k]; /* internal states go with the reference */
     x->lifted = 0;
     cj_forget(s);
 }
@@ -194,11 +231,13 @@ cj_status cj_rates(cj_instance* s, double* out)
     cj_status status = cj_in_chart(s);
     if (status != CJ_OK) return status;
     if (!s->known_rates) {
-        cj_call(s, cj_dynamics, CJ_IN(x->at.q, x->at.v, x->u, x->p), CJ_OUT(s->dv, NULL));
+        cj_call(s, cj_dynamics, CJ_IN(x->at.q, x->at.v, x->u, x->p), CJ_OUT(s->dv));
+        if (NI) cj_call(s, cj_internal_rates, CJ_IN(x->at.q, x->at.v, x->u, x->p), CJ_OUT(s->dz));
         s->known_rates = 1;
     }
     for (int k = 0; k < NF; ++k) out[k] = x->at.rate[x->independent[k]];
     for (int k = 0; k < NS; ++k) out[NF + k] = s->dv[x->independent[k]];
+    for (int k = 0; k < NI; ++k) out[NF + NS + k] = s->dz[k];
     return CJ_OK;
 }
 

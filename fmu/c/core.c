@@ -43,10 +43,16 @@ void cj_reset(cj_instance* s)
     memcpy(x->p, default_p, NP * sizeof(double));
     memcpy(x->start_q, initial_q, NQ * sizeof(double));
     memcpy(x->start_v, default_speed, NV * sizeof(double));
+    memcpy(x->u, default_u, NU * sizeof(double));
     x->stop = NEVER;
     x->phase = CJ_CREATED;
-    x->assembled = x->lifted = 1;
+    x->assembled = x->lifted = x->followed = 1;
     cj_forget(s);
+}
+
+void cj_tell(cj_state* x, const double* u)
+{
+    for (int k = 0; k < NMOTION; ++k) x->p[NPARAMETER + k] = u[motion_input[k]];
 }
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(CJ_PLAIN_STEP)
@@ -68,12 +74,8 @@ void cj_begin(cj_instance* s, int exchange)
 {
     s->exchange = exchange;
     s->step = cj_step;
-    s->step_along = cj_step_along;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(CJ_PLAIN_STEP)
-    if (has_avx2_and_fma()) {
-        s->step = cj_step_fast;
-        s->step_along = cj_step_along_fast;
-    }
+    if (has_avx2_and_fma()) s->step = cj_step_fast;
 #endif
     cj_reset(s);
 }
@@ -105,9 +107,10 @@ const char* cj_widest(cj_instance* s, double* gap)
     return loop_names[worst];
 }
 
-static cj_status opened(cj_instance* s, const double* q, double length)
+static cj_status opened(cj_instance* s, const double* q, double length, const double* u)
 {
     double open, gap;
+    cj_tell(&s->now, u);
     cj_call(s, cj_opened, CJ_IN(q, s->now.p), CJ_OUT(s->g, &open));
     const char* loop = cj_widest(s, &gap);
     return cj_say(s, CJ_DISCARD, "logStatusDiscard",
@@ -116,21 +119,30 @@ static cj_status opened(cj_instance* s, const double* q, double length)
                   loop, gap, s->now.time, s->now.time + length);
 }
 
-/* w: inputs at a time within a communication step and their rates until `end`; whether any rate is not zero. */
-static int inputs_between(cj_instance* s, const double* u, double since, double end, double h, double* w)
+/* w: inputs and their rates t seconds after u; driven motions go on by their derivatives */
+static void later(cj_instance* s, const double* u, double t, double* w)
 {
-    cj_state* x = &s->now;
-    int along = 0;
+#if NMOTION > 0
+    cj_call(s, cj_moved_inputs, CJ_IN(u, &t), CJ_OUT(w));
+#else
+    (void)s;
     for (int k = 0; k < NU; ++k) {
-        w[k] = s->ask ? x->u[k] : u[k] + since * u[NU + k];
+        w[k] = u[k] + t * u[NU + k];
         w[NU + k] = u[NU + k];
     }
+#endif
+}
+
+/* w: inputs at a time within a communication step and their rates until `end`, zero where they are held. */
+static void inputs_between(cj_instance* s, const double* u, double since, double end, double h, double* w)
+{
+    cj_state* x = &s->now;
+    later(s, u, since, w);
+    for (int k = 0; k < NU && s->ask; ++k) w[k] = x->u[k];
     if (s->ask) {
         s->ask(s, end);
         for (int k = 0; k < NU; ++k) w[NU + k] = (x->u[k] - w[k]) / h;
     }
-    for (int k = 0; k < NU; ++k) along |= w[NU + k] != 0;
-    return along;
 }
 
 /* Steps from the present state; what they lead to is written when all is done. */
@@ -158,15 +170,19 @@ static cj_status steps_inside(cj_instance* s, double time, double length, const 
         }
         const int to = n % 2; /* a step never writes what it reads */
         const double since = n * CJ_STEP;
-        const cj_function step = inputs_between(s, u, since, time + since + h, h, w) ? s->step_along : s->step;
-        cj_call(s, step, CJ_IN(q, v, work, w, x->p, &h), CJ_OUT(s->step_q[to], s->step_v[to], s->step_work + to, s->verdict));
+        inputs_between(s, u, since, time + since + h, h, w);
+        cj_call(s, s->step, CJ_IN(q, v, work, w, x->p, &h), CJ_OUT(s->step_q[to], s->step_v[to], s->step_work + to, s->verdict));
         tries += s->verdict[TRIES];
         q = s->step_q[to]; v = s->step_v[to]; work = s->step_work + to;
         if (!finite_all(q, NQ) || !finite_all(v, NV) || !isfinite(*work))
             return cj_say(s, CJ_DISCARD, "logStatusDiscard",
                           "the state becomes infinite between %.9g s and %.9g s and stays as it was; take smaller steps",
                           x->time, x->time + length);
-        if (s->verdict[LEFT_OPEN] > 0) return opened(s, q, length);
+        if (s->verdict[LEFT_OPEN] > 0) {
+            double end[CJ_ROOM(2 * NU)];
+            later(s, w, h, end);
+            return opened(s, q, length, end);
+        }
         if (s->verdict[UNSETTLED] > 0)
             status = cj_say(s, CJ_WARNING, "logStatusWarning",
                             "a step after %.9g s is too coarse even in sub-steps; take smaller steps", x->time);
@@ -178,8 +194,10 @@ static cj_status steps_inside(cj_instance* s, double time, double length, const 
         memcpy(x->at.v, v, sizeof x->at.v);
         x->work = *work;
         x->placed = 0;
+        x->followed = 1;
     }
-    for (int k = 0; k < NU && !s->ask; ++k) x->u[k] = u[k] + length * u[NU + k];
+    if (!s->ask) later(s, u, length, x->u);
+    cj_tell(x, x->u);
     x->time = time + length;
     x->tries = tries;
     if (tries > 0) cj_say(s, CJ_OK, "logEffort", "%g sub-steps were tried between %.9g s and %.9g s", tries, time, x->time);
@@ -192,7 +210,10 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
     double u[CJ_ROOM(2 * NU)];
     memcpy(u, s->now.u, sizeof u);
     const cj_status status = steps_inside(s, time, length, u);
-    if (status > CJ_WARNING) memcpy(s->now.u, u, sizeof u); /* nothing has happened */
+    if (status > CJ_WARNING) { /* nothing has happened */
+        memcpy(s->now.u, u, sizeof u);
+        cj_tell(&s->now, u);
+    }
     return status;
 }
 
@@ -202,8 +223,8 @@ cj_status cj_do_step(cj_instance* s, double time, double length)
 static double* settable(cj_state* x, unsigned slot)
 {
     if (IN(slot, SLOT_INPUT, NU)) return x->u + (slot - SLOT_INPUT);
-    if (IN(slot, SLOT_PARAMETER, NP)) return x->p + (slot - SLOT_PARAMETER);
-    if (IN(slot, SLOT_START_Q, NQ)) return x->start_q + (slot - SLOT_START_Q);
+    if (IN(slot, SLOT_PARAMETER, NPARAMETER)) return x->p + (slot - SLOT_PARAMETER);
+    if (IN(slot, SLOT_START_Q, NQ - NI)) return x->start_q + (slot - SLOT_START_Q);
     if (IN(slot, SLOT_START_V, NV)) return x->start_v + (slot - SLOT_START_V);
     return NULL;
 }
@@ -264,7 +285,7 @@ static cj_status check_value(cj_instance* s, unsigned slot, double value)
         return cj_refuse(s, "value reference %u was given %g; NaN and infinity are refused and nothing was set", slot, value);
     if (s->now.phase == CJ_BETWEEN && !IN(slot, SLOT_INPUT, NU))
         return cj_refuse(s, "value reference %u is no input and can't be set during a step", slot);
-    const int tunable = IN(slot, SLOT_INPUT, NU) || (IN(slot, SLOT_PARAMETER, NP) && !fixed_p[slot - SLOT_PARAMETER]);
+    const int tunable = IN(slot, SLOT_INPUT, NU) || (IN(slot, SLOT_PARAMETER, NPARAMETER) && !fixed_p[slot - SLOT_PARAMETER]);
     if (tunable || starting(s)) return CJ_OK;
     return cj_refuse(s, "value reference %u shapes the mechanism or its start and can be set before the end of initialization only",
                      slot);
@@ -275,7 +296,7 @@ cj_status cj_check_parameters(cj_instance* s, const double* p, int together)
 {
     double alone[CJ_ROOM(NP)], all[CJ_ROOM(NP)];
     cj_call(s, cj_allowed, CJ_IN(p), CJ_OUT(alone, all));
-    for (int k = 0; k < NP; ++k) {
+    for (int k = 0; k < NPARAMETER; ++k) {
         if (alone[k] == 0) return cj_refuse(s, "%s must be %s, not %g", names_p[k], alone_p[k], p[k]);
         if (together && all[k] == 0)
             return cj_refuse(s, "%s, here %g, and what goes with it must be %s; set them in one call", names_p[k], p[k], together_p[k]);
@@ -291,7 +312,7 @@ cj_status cj_set(cj_instance* s, const unsigned* slots, size_t n, const double* 
     memcpy(s->new_p, s->now.p, sizeof s->new_p);
     for (size_t k = 0; k < n && status == CJ_OK; ++k) {
         status = check_value(s, slots[k], values[k]);
-        if (!IN(slots[k], SLOT_PARAMETER, NP)) continue;
+        if (!IN(slots[k], SLOT_PARAMETER, NPARAMETER)) continue;
         s->new_p[slots[k] - SLOT_PARAMETER] = values[k];
         parameters = 1;
     }
@@ -300,9 +321,13 @@ cj_status cj_set(cj_instance* s, const unsigned* slots, size_t n, const double* 
     for (size_t k = 0; k < n; ++k) {
         double* place = settable(&s->now, slots[k]);
         if (*place == values[k]) continue;
+        const int input = IN(slots[k], SLOT_INPUT, NU), moves = input && motion_of_input[slots[k] - SLOT_INPUT] >= 0;
+        if (moves) cj_hold(s);
         *place = values[k];
-        if (starting(s) && !IN(slots[k], SLOT_INPUT, NU)) s->now.assembled = 0;
+        if (starting(s) && (!input || moves)) s->now.assembled = 0;
+        if (moves && !s->exchange) s->now.followed = 0;
         cj_forget(s);
     }
+    cj_tell(&s->now, s->now.u);
     return CJ_OK;
 }

@@ -46,6 +46,7 @@ typedef struct {
     int independent[CJ_ROOM(NF)]; /* coordinates; the first NS are those whose speeds are independent too */
     int phase;
     int assembled; /* q, v follow from parameters and start values */
+    int followed;  /* q, v are where driven motions are told to be */
     int charted;   /* there is a chart */
     int placed;    /* d belongs to q */
     int lifted;    /* q and v belong to the states */
@@ -61,10 +62,10 @@ struct cj_instance {
     unsigned logging; /* a bit for each category that the host wants to hear of */
     cj_logger log;
     void* host;
-    cj_function step, step_along;                /* inputs held, or going along a line */
+    cj_function step;                            /* inputs go along a line */
     void (*ask)(cj_instance*, double time); /* for the inputs of that time, if the host likes to be asked */
     int known_y, known_rates, known_sigma, known_linear; /* which of the results below are up to date */
-    double y[CJ_ROOM(NY)], dv[CJ_ROOM(NV)];
+    double y[CJ_ROOM(NY)], dv[CJ_ROOM(NV)], dz[CJ_ROOM(NI)];
     int rank;
     double sigma, left[CJ_ROOM(NM)], right[CJ_ROOM(NV)];
     double linear[CJ_ROOM(NLINEAR)];
@@ -72,8 +73,8 @@ struct cj_instance {
     cj_motion next;
     double step_q[2][CJ_ROOM(NQ)], step_v[2][CJ_ROOM(NV)], step_work[2], verdict[NVERDICT];
     struct {
-        double d[CJ_ROOM(NV)], v[CJ_ROOM(NV)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
-        double rate[CJ_ROOM(NV)], dv[CJ_ROOM(NV)], y[CJ_ROOM(NY)], q[CJ_ROOM(NQ)];
+        double d[CJ_ROOM(NV)], v[CJ_ROOM(NV)], z[CJ_ROOM(NI)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
+        double rate[CJ_ROOM(NV)], dv[CJ_ROOM(NV)], dz[CJ_ROOM(NI)], y[CJ_ROOM(NY)], q[CJ_ROOM(NQ)];
         double sigma, rank; /* a rank has no slope: its seed leads nowhere */
     } seed;
     double out_p[CJ_ROOM(NP)], new_p[CJ_ROOM(NP)];
@@ -124,6 +125,8 @@ void cj_evaluate(cj_instance*, cj_function f, const double* const* in, size_t n_
 cj_status cj_assemble(cj_instance*);
 cj_status cj_check_parameters(cj_instance*, const double* p, int together);
 cj_status cj_lift(cj_instance*);
+void cj_hold(cj_instance*); /* the states as they are, although inputs move what depends on them */
+void cj_tell(cj_state*, const double* u); /* driven motions among inputs, to where loops look for them */
 cj_status cj_in_chart(cj_instance*);
 double cj_room(cj_instance*);
 double cj_largest(const double* x, int n);

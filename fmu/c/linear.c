@@ -16,8 +16,8 @@ void cj_sigma(cj_instance* s)
 static void tangent(cj_instance* s, int with_sigma)
 {
     const cj_state* x = &s->now;
-    cj_call(s, cj_tangent, CJ_IN(x->r, x->at.d, x->at.v, x->free_d, x->free_v, x->u, x->p, s->seed.d, s->seed.v, s->seed.u, s->seed.p),
-            CJ_OUT(s->seed.rate, s->seed.dv, s->seed.y, s->seed.q));
+    cj_call(s, cj_tangent, CJ_IN(x->r, x->at.d, x->at.v, x->free_d, x->free_v, x->u, x->p, s->seed.d, s->seed.v, s->seed.z, s->seed.u, s->seed.p),
+            CJ_OUT(s->seed.rate, s->seed.dv, s->seed.dz, s->seed.y, s->seed.q));
     if (!with_sigma) return;
     cj_sigma(s);
     cj_call(s, cj_sigma_tangent, CJ_IN(x->at.q, x->p, s->left, s->right, s->seed.q, s->seed.p), CJ_OUT(&s->seed.sigma));
@@ -28,8 +28,12 @@ static double* seed_of_known(cj_instance* s, unsigned slot)
     const cj_state* x = &s->now;
     if (IN(slot, SLOT_STATE, NF)) return s->seed.d + x->independent[slot - SLOT_STATE];
     if (IN(slot, SLOT_STATE + NF, NS)) return s->seed.v + x->independent[slot - SLOT_STATE - NF];
-    if (IN(slot, SLOT_INPUT, NU)) return s->seed.u + (slot - SLOT_INPUT);
-    if (IN(slot, SLOT_PARAMETER, NP)) return s->seed.p + (slot - SLOT_PARAMETER);
+    if (IN(slot, SLOT_STATE + NF + NS, NI)) return s->seed.z + (slot - SLOT_STATE - NF - NS);
+    if (IN(slot, SLOT_INPUT, NU)) {
+        const int motion = motion_of_input[slot - SLOT_INPUT];
+        return motion < 0 ? s->seed.u + (slot - SLOT_INPUT) : s->seed.p + NPARAMETER + motion;
+    }
+    if (IN(slot, SLOT_PARAMETER, NPARAMETER)) return s->seed.p + (slot - SLOT_PARAMETER);
     return NULL;
 }
 
@@ -39,6 +43,7 @@ static double* seed_of_unknown(cj_instance* s, unsigned slot)
     if (IN(slot, SLOT_OUTPUT, NY)) return s->seed.y + (slot - SLOT_OUTPUT);
     if (IN(slot, SLOT_DERIVATIVE, NF)) return s->seed.rate + x->independent[slot - SLOT_DERIVATIVE];
     if (IN(slot, SLOT_DERIVATIVE + NF, NS)) return s->seed.dv + x->independent[slot - SLOT_DERIVATIVE - NF];
+    if (IN(slot, SLOT_DERIVATIVE + NF + NS, NI)) return s->seed.dz + (slot - SLOT_DERIVATIVE - NF - NS);
     if (IN(slot, SLOT_SIGMA, NSIGMA)) return sigma_is_rank[slot - SLOT_SIGMA] ? &s->seed.rank : &s->seed.sigma;
     if (slot == SLOT_EFFORT) return &s->seed.rank; /* a count has no slope either */
     return NULL;
@@ -85,6 +90,8 @@ cj_status cj_output_rates(cj_instance* s, const unsigned* slots, const int* orde
     if (status != CJ_OK) return status;
     for (int k = 0; k < NX; ++k) *seed_of_known(s, (unsigned)(SLOT_STATE + k)) = dx[k];
     memcpy(s->seed.u, s->now.u + NU, NU * sizeof(double));
+    for (int k = 0; k < NMOTION; ++k) /* the rate of a motion is the input beside it */
+        s->seed.p[NPARAMETER + k] = motion_rate[k] < 0 ? s->now.u[NU + motion_input[k]] : s->now.u[motion_rate[k]];
     tangent(s, with_sigma);
     for (size_t k = 0; k < n; ++k) result[k] = *seed_of_unknown(s, slots[k]);
     return CJ_OK;
@@ -104,8 +111,8 @@ cj_status cj_adjoint(cj_instance* s, const unsigned* unknowns, size_t nu, const 
         cj_call(s, cj_sigma_adjoint, CJ_IN(x->at.q, x->p, s->left, s->right, &s->seed.sigma), CJ_OUT(s->seed.q, s->out_p));
     }
     cj_call(s, cj_adjoint_kernel,
-            CJ_IN(x->r, x->at.d, x->at.v, x->free_d, x->free_v, x->u, x->p, s->seed.rate, s->seed.dv, s->seed.y, s->seed.q),
-            CJ_OUT(s->seed.d, s->seed.v, s->seed.u, s->seed.p));
+            CJ_IN(x->r, x->at.d, x->at.v, x->free_d, x->free_v, x->u, x->p, s->seed.rate, s->seed.dv, s->seed.dz, s->seed.y, s->seed.q),
+            CJ_OUT(s->seed.d, s->seed.v, s->seed.z, s->seed.u, s->seed.p));
     for (int k = 0; k < NP; ++k) s->seed.p[k] += s->out_p[k];
     for (size_t k = 0; k < nk; ++k) result[k] = *seed_of_known(s, knowns[k]);
     return CJ_OK;

@@ -10,9 +10,9 @@
 #endif
 #include "names.h"
 #undef cj_step
-#undef cj_step_along
+#undef cj_dynamics
 #define cj_step cj_step_fast
-#define cj_step_along cj_step_along_fast
+#define cj_dynamics cj_dynamics_fast
 #include "step.c"
 #if defined(__clang__)
 #pragma clang attribute pop

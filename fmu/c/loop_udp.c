@@ -1,0 +1,150 @@
+/* Packets over UDP, in the format of model/hil/packets.py. */
+#include "loop.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BATCH 16 /* packets of one system call */
+static uint8_t room[BATCH][1024];
+static struct sockaddr_in senders[BATCH];
+static struct iovec pieces[BATCH];
+static struct mmsghdr batch[BATCH];
+
+/* HOST:PORT; the port may be left out if `open`. */
+static int address(const char* text, struct sockaddr_in* to, int open, const char* option)
+{
+    char host[64];
+    const char* colon = strrchr(text, ':');
+    const size_t n = colon ? (size_t)(colon - text) : strlen(text);
+    char* end = NULL;
+    const unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
+    if (n >= sizeof host || (!colon && !open) || (colon && (*end || end == colon + 1 || port > 65535)))
+        return rt_fail("%s: '%s' is not HOST:PORT, such as 127.0.0.1:47000", option, text);
+    memcpy(host, text, n);
+    host[n] = 0;
+    memset(to, 0, sizeof *to);
+    to->sin_family = AF_INET;
+    to->sin_port = htons((uint16_t)port);
+    if (inet_pton(AF_INET, n ? host : "127.0.0.1", &to->sin_addr) != 1)
+        return rt_fail("%s: '%s' is no address in numbers, such as 127.0.0.1", option, host);
+    return 0;
+}
+
+static int read_key(rt_key* key, const char* path)
+{
+    static uint8_t bytes[4096];
+    struct stat what;
+    const int file = open(path, O_RDONLY);
+    const ssize_t n = file < 0 ? -1 : read(file, bytes, sizeof bytes);
+    if (n < 0 || fstat(file, &what) != 0) return rt_fail("key: can't read '%s': %s", path, strerror(errno));
+    close(file);
+    if (what.st_mode & 077) return rt_fail("key: others may read '%s'; run 'chmod 600 %s'", path, path);
+    if (n < LEAST_KEY) return rt_fail("key: '%s' holds %d bytes; give at least %d, such as 'head -c 32 /dev/urandom > %s'", path, (int)n, LEAST_KEY, path);
+    rt_key_set(key, bytes, (size_t)n);
+    memset(bytes, 0, sizeof bytes);
+    return 0;
+}
+
+int rt_udp_open(rt_udp* u, const rt_options* o, const rt_drive* d)
+{
+    struct sockaddr_in here, peer;
+    rt_gate* g = &u->gate;
+    g->inputs = d->n;
+    g->ranges = d->ranges;
+    g->silence = d->timeout ? d->timeout : (uint64_t)(SILENCE * (double)NS);
+    if (address(o->udp, &here, 0, "udp")) return 2;
+    if (o->peer) {
+        if (address(o->peer, &peer, 1, "peer")) return 2;
+        g->host = peer.sin_addr.s_addr;
+        g->port = peer.sin_port;
+    }
+    if (o->key && read_key(&g->key, o->key)) return 2;
+    if (o->key && getrandom(&u->sent, sizeof u->sent, 0) != sizeof u->sent) return rt_fail("key: no random number: %s", strerror(errno));
+    if (sizeof(cutjoint_head) + d->n * sizeof(double) + TAG > sizeof room[0]) return rt_fail("udp: %d inputs do not fit into a packet", (int)d->n);
+    u->socket = socket(AF_INET, SOCK_DGRAM, 0);
+    const int queue = QUEUE;
+    if (u->socket < 0) return rt_fail("udp: no socket: %s", strerror(errno));
+    setsockopt(u->socket, SOL_SOCKET, SO_RCVBUF, &queue, sizeof queue);
+    if (bind(u->socket, (struct sockaddr*)&here, sizeof here) != 0) return rt_fail("udp: can't listen on %s: %s", o->udp, strerror(errno));
+    socklen_t size = sizeof here;
+    getsockname(u->socket, (struct sockaddr*)&here, &size);
+    fprintf(stderr, "udp: listening on %s:%u%s%s\n", inet_ntoa(here.sin_addr), ntohs(here.sin_port), o->peer ? ", for " : "", o->peer ? o->peer : "");
+    for (int k = 0; k < BATCH; ++k) {
+        pieces[k] = (struct iovec){room[k], sizeof room[k]};
+        batch[k].msg_hdr = (struct msghdr){.msg_name = senders + k, .msg_namelen = sizeof *senders, .msg_iov = pieces + k, .msg_iovlen = 1};
+    }
+    u->packet = (uint8_t*)malloc(sizeof(cutjoint_head) + 2 * d->n * sizeof(double) + TAG);
+    return u->packet ? 0 : rt_fail("not enough memory");
+}
+
+/* Take what has come in: no more than DRAIN packets, and none once the time is up. In lock-step one is enough. */
+int rt_udp_receive(rt_udp* u, rt_loop* loop, uint64_t now, uint64_t until, int wait_ms)
+{
+    static double values[sizeof room[0] / sizeof(double)];
+    const int lock_step = loop->options.mode == RT_LOCK_STEP;
+    int got = 0;
+    if (wait_ms >= 0) {
+        struct pollfd ready = {u->socket, POLLIN, 0};
+        if (poll(&ready, 1, wait_ms) <= 0) return 0;
+        now = rt_now();
+    }
+    for (int seen = 0; seen < DRAIN;) {
+        const int most = lock_step ? 1 : BATCH;
+        for (int k = 0; k < most; ++k) batch[k].msg_hdr.msg_namelen = sizeof *senders;
+        const int n = recvmmsg(u->socket, batch, (unsigned)most, MSG_DONTWAIT, NULL);
+        if (n <= 0) {
+            if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) { ++seen; continue; } /* its port is closed: go on */
+            break;
+        }
+        for (int k = 0; k < n; ++k) {
+            cutjoint_head head;
+            const size_t size = batch[k].msg_hdr.msg_flags & MSG_TRUNC ? 0 : batch[k].msg_len;
+            const rt_verdict verdict = rt_gate_accept(&u->gate, room[k], size, senders + k, now, u->sent, &head, values);
+            if (verdict == RT_AGAIN && lock_step) rt_udp_again(u);
+            if (verdict != RT_OBEYED || !rt_drive_accept(&loop->drive, values, now)) continue;
+            const double stamp = head.stamp * (double)NS;
+            if (stamp > 0 && stamp <= (double)now) rt_add(&u->response, now - (uint64_t)stamp);
+            got = 1;
+        }
+        seen += n;
+        if (n < most || (lock_step && got)) break;
+        if (rt_now() > until || seen >= DRAIN) { ++u->cut_short; break; }
+    }
+    if (!got && !lock_step && rt_gate_present(&u->gate, now)) ++u->gate.counts[RT_MISSING];
+    return got;
+}
+
+static size_t packet_size(const rt_udp* u, uint32_t n) { return sizeof(cutjoint_head) + 2 * n * sizeof(double) + (u->gate.key.set ? TAG : 0); }
+
+void rt_udp_send(rt_udp* u, const rt_loop* loop, const uint64_t* now)
+{
+    if (!u->gate.has_peer && loop->periods) return; /* the first is made even so: it may be asked for */
+    const uint32_t n = (uint32_t)loop->drive.n;
+    const size_t joints = cutjoint_count(CUTJOINT_JOINT);
+    if (++u->sent == 0) u->sent = 1; /* 0 answers nothing */
+    cutjoint_head head = {{'C', 'J'}, CUTJOINT_VERSION, CUTJOINT_STATE, n, u->sent, u->gate.has_last ? u->gate.last : 0,
+                          (double)*now / (double)NS, cutjoint_time(loop->mechanism)};
+    double* values = (double*)(u->packet + sizeof head);
+    memcpy(u->packet, &head, sizeof head);
+    for (uint32_t k = 0; k < n; ++k) {
+        values[k] = loop->joints[loop->driven[k]];
+        values[n + k] = loop->joints[joints + loop->driven[k]];
+    }
+    if (u->gate.key.set) rt_key_tag(&u->gate.key, u->packet, packet_size(u, n) - TAG, u->packet + packet_size(u, n) - TAG);
+    rt_udp_again(u);
+}
+
+/* The latest state, to the device; buffers full, or nobody there: the next one is as good. */
+void rt_udp_again(rt_udp* u)
+{
+    uint32_t n;
+    if (!u->gate.has_peer || !u->sent) return;
+    memcpy(&n, u->packet + offsetof(cutjoint_head, count), sizeof n);
+    if (sendto(u->socket, u->packet, packet_size(u, n), MSG_DONTWAIT, (struct sockaddr*)&u->gate.peer, sizeof u->gate.peer) < 0) ++u->unsent;
+}

@@ -1,0 +1,68 @@
+/* A mechanism as a library: no headers but this one, no sizes known beforehand, nothing allocated after `cutjoint_new`.
+ *
+ * Made by `cutjoint realtime`, from the same generated step and core as the FMU. Functions that can fail
+ * return 0 when all is well; what was wrong is told to `say`. One instance belongs to one thread at a time.
+ */
+#ifndef CUTJOINT_NATIVE_H
+#define CUTJOINT_NATIVE_H
+#include <stddef.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#define CUTJOINT_API __attribute__((visibility("default")))
+#else
+#define CUTJOINT_API
+#endif
+
+#define CUTJOINT_NATIVE 1 /* version of these functions */
+
+typedef enum {
+    CUTJOINT_INPUT,     /* motors and cylinders: torque or force */
+    CUTJOINT_PARAMETER, /* numbers that the description marks */
+    CUTJOINT_START,     /* coordinates held, and speeds wanted, at the start */
+    CUTJOINT_OUTPUT,    /* what was chosen when the library was made */
+    CUTJOINT_JOINT      /* every joint as turns and slides of one coordinate, passive and cut ones too; then cylinders */
+} cutjoint_kind;
+
+typedef struct {
+    const char *name, *unit;
+    double low, high, value; /* bounds and start value */
+    double range;            /* inputs: no drive gives more, it is an error */
+    int joint;               /* inputs: which of the joints is driven; joints: the input, or -1 */
+} cutjoint_item;
+
+typedef struct cutjoint_mechanism cutjoint_mechanism;
+typedef void (*cutjoint_say)(void* host, const char* message);
+
+CUTJOINT_API int cutjoint_native(void); /* CUTJOINT_NATIVE of the library */
+CUTJOINT_API const char* cutjoint_name(void);
+CUTJOINT_API size_t cutjoint_count(cutjoint_kind kind);
+CUTJOINT_API const cutjoint_item* cutjoint_items(cutjoint_kind kind);
+CUTJOINT_API int cutjoint_worst(void); /* plain steps that one step may cost, where all sub-steps are taken */
+
+CUTJOINT_API cutjoint_mechanism* cutjoint_new(cutjoint_say say, void* host);
+CUTJOINT_API void cutjoint_free(cutjoint_mechanism*);
+/* Parameters and start values, before `cutjoint_begin`, which closes the loops. */
+CUTJOINT_API int cutjoint_set(cutjoint_mechanism*, cutjoint_kind kind, size_t k, double value);
+CUTJOINT_API int cutjoint_begin(cutjoint_mechanism*);
+CUTJOINT_API void cutjoint_reset(cutjoint_mechanism*); /* to before `cutjoint_set` */
+/* All inputs; refused if one is not finite. */
+CUTJOINT_API int cutjoint_drive(cutjoint_mechanism*, const double* inputs);
+/* One step of length h, seconds; where it can't be done the state stays as it was. */
+CUTJOINT_API int cutjoint_step(cutjoint_mechanism*, double h);
+CUTJOINT_API double cutjoint_time(const cutjoint_mechanism*);
+CUTJOINT_API double cutjoint_tries(const cutjoint_mechanism*); /* sub-steps of the last step */
+/* Values of the present state; the arrays stay where they are. */
+CUTJOINT_API const double* cutjoint_outputs(cutjoint_mechanism*);
+/* Positions, then velocities, then efforts, of all joints. */
+CUTJOINT_API const double* cutjoint_joints(cutjoint_mechanism*);
+CUTJOINT_API const double* cutjoint_accelerations(cutjoint_mechanism*);
+/* Inputs at which what they drive accelerates as wanted where `follows` is 1, and as given where it is 0. */
+CUTJOINT_API int cutjoint_servo(cutjoint_mechanism*, const double* given, const double* wanted, const double* follows, double* inputs);
+
+#if defined(__cplusplus)
+}
+#endif
+#endif

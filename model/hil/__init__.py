@@ -1,0 +1,1 @@
+"""Hardware in the loop: packets, shared memory and safety rules, once for node, native loop and device."""

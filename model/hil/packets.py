@@ -1,0 +1,230 @@
+"""Packets between a simulation and a device that speaks nothing but UDP.
+
+Every period the simulation sends a state packet, and takes the torques of the newest command packet
+that has arrived. All numbers are little-endian:
+
+| bytes | state packet (kind 1) | command packet (kind 2) |
+|---|---|---|
+| 0-1 | `CJ` | `CJ` |
+| 2 | version, 1 | version, 1 |
+| 3 | kind, 1 | kind, 2 |
+| 4-7 | n, number of inputs (uint32) | n (uint32) |
+| 8-11 | sequence number (uint32, wraps) | sequence number (uint32, wraps) |
+| 12-15 | latest command's number | number of the state it answers, 0 for none |
+| 16-23 | time of sending, s (float64) | time stamp of the state it answers |
+| 24-31 | simulated time, s | any |
+| 32- | n positions, n velocities | n torques |
+| last 16 | with a key: the first half of HMAC-SHA-256 of all before | the same |
+
+Packets that are lost, late, out of order, malformed or somebody else's are counted and survived (`Gate`).
+This file needs nothing but Python: it is copied beside a native loop, for the device's side.
+"""
+
+import hashlib
+import hmac
+import struct
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import NamedTuple
+
+MAGIC, VERSION, STATE, COMMAND = b"CJ", 1, 1, 2
+# Name, format as `struct` has it, type in C.
+FIELDS = (
+    ("magic", "2s", "char magic[2]"),
+    ("version", "B", "uint8_t version"),
+    ("kind", "B", "uint8_t kind"),
+    ("count", "I", "uint32_t count"),
+    ("sequence", "I", "uint32_t sequence"),
+    ("answer", "I", "uint32_t answer"),
+    ("stamp", "d", "double stamp"),
+    ("time", "d", "double time"),
+)
+HEAD = struct.Struct("<" + "".join(form for _, form, _ in FIELDS))
+WRAP = 1 << 32
+WINDOW = 1000  # numbers that a packet may be ahead or behind and still be believed: a second at 1 kHz
+SILENCE = 1.0  # seconds after which a device counts as gone where there is no watchdog
+TAG = 16  # bytes of a keyed checksum: half of SHA-256, as RFC 2104 allows, and still nobody guesses it
+
+
+class Packet(NamedTuple):
+    """One packet of either kind; `values` are positions and velocities, or torques."""
+
+    kind: int
+    sequence: int
+    answer: int
+    stamp: float
+    time: float
+    values: tuple[float, ...]
+
+
+def pack(packet: Packet, key: bytes = b"") -> bytes:
+    """Bytes of a packet."""
+    kind, sequence, answer, stamp, at, values = packet
+    n = len(values) // (2 if kind == STATE else 1)
+    head = HEAD.pack(MAGIC, VERSION, kind, n, sequence % WRAP, answer % WRAP, stamp, at)
+    data = head + struct.pack(f"<{len(values)}d", *values)
+    return data + checksum(data, key) if key else data
+
+
+def checksum(data: bytes, key: bytes) -> bytes:
+    """The tag that shows that the sender knows the key."""
+    return hmac.new(key, data, hashlib.sha256).digest()[:TAG]
+
+
+def unpack(data: bytes, kind: int, key: bytes = b"") -> Packet | None:
+    """The packet, or None if the bytes are no packet of that kind with finite numbers and the right tag."""
+    packet = _shaped(data, kind, TAG if key else 0)
+    if packet is None or (key and not _genuine(data, key)):
+        return None
+    return packet if _finite(packet) else None
+
+
+def _shaped(data: bytes, kind: int, tag: int) -> Packet | None:
+    if len(data) < HEAD.size:
+        return None
+    magic, version, given, n, sequence, answer, stamp, at = HEAD.unpack_from(data)
+    count = n * (2 if kind == STATE else 1)
+    if (magic, version, given) != (MAGIC, VERSION, kind) or len(data) != HEAD.size + 8 * count + tag:
+        return None
+    return Packet(kind, sequence, answer, stamp, at, struct.unpack_from(f"<{count}d", data, HEAD.size))
+
+
+def _genuine(data: bytes, key: bytes) -> bool:
+    return hmac.compare_digest(data[-TAG:], checksum(data[:-TAG], key))
+
+
+def _finite(packet: Packet) -> bool:
+    return all(map(isfinite, (packet.stamp, packet.time, *packet.values)))
+
+
+def newer(a: int, b: int) -> int:
+    """How many numbers a is after b, negative if before, across the wrap."""
+    return (a - b + WRAP // 2) % WRAP - WRAP // 2
+
+
+@dataclass
+class Counts:
+    """What happened to the packets of the other side."""
+
+    received: int = 0  # packets of the device, well formed
+    lost: int = 0  # numbers that never came
+    reordered: int = 0  # came after a newer one, or twice: not used
+    late: int = 0  # answers to a state older than the last one, still used
+    malformed: int = 0  # of another form, or with numbers that are not finite
+    outside: int = 0  # numbers far from the last one: not used, and no loss is counted
+    stranger: int = 0  # from somebody else while the device is there, or not from the configured one
+    forged: int = 0  # with a wrong checksum, or answering nothing that was sent
+    beyond: int = 0  # with a torque or force that no drive gives: refused as a whole
+    missing: int = 0  # periods without a new command while the device was there
+
+
+@dataclass
+class Sequence32:
+    """Follows the other side's sequence numbers; says whether a packet is news."""
+
+    counts: Counts
+    last: int | None = None
+    gaps: set[int] = field(default_factory=set)  # numbers within the window that have not come yet
+
+    def news(self, sequence: int) -> bool:
+        self.counts.received += 1
+        step = 1 if self.last is None else newer(sequence, self.last)
+        if abs(step) > WINDOW:
+            self.counts.outside += 1
+            return False
+        if step <= 0:
+            self.counts.reordered += 1
+            if sequence in self.gaps:  # not lost after all
+                self.gaps.discard(sequence)
+                self.counts.lost -= 1
+            return False
+        if self.last is not None:
+            self.counts.lost += step - 1
+            self.gaps.update((self.last + k) % WRAP for k in range(1, step))
+        if self.gaps:
+            self.gaps = {n for n in self.gaps if newer(sequence, n) <= WINDOW}
+        self.last = sequence
+        return True
+
+    def forget(self) -> None:
+        """Whatever comes next is the first."""
+        self.last = None
+        self.gaps.clear()
+
+
+class Gate:
+    """Decides which packets of a device are obeyed; `fmu/c/loop_gate.c` is its twin.
+
+    The device is the configured `peer` (its port may be open: None), or whoever spoke first, until it has
+    been silent for `silence` seconds; then numbers may start again. With a key, packets must carry
+    its tag, and obeyed ones answer a state that was sent, none older than the last one answered: a recorded
+    command is of no use later. A packet that answers nothing (0) then only says hello.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        ranges: tuple[float, ...],
+        silence: float,
+        peer: tuple[str, int | None] | None = None,
+        key: bytes = b"",
+    ):
+        self.inputs, self.ranges, self.silence, self.key = inputs, ranges, silence or SILENCE, key
+        self.counts = Counts()
+        self.sequence = Sequence32(self.counts)
+        self.peer: tuple[str, int] | None = None  # where states are sent to
+        self.heard = 0.0
+        self._configured = peer
+        self._answered: int | None = None
+
+    def present(self, now: float) -> bool:
+        """Whether the device has spoken of late."""
+        return self.peer is not None and now - self.heard <= self.silence
+
+    def accept(self, data: bytes, sender: tuple[str, int], now: float, sent: int) -> Packet | None:
+        """The command, if it is to be obeyed; `sent` is the number of the latest state."""
+        counts = self.counts
+        packet = _shaped(data, COMMAND, TAG if self.key else 0)
+        if packet is None or len(packet.values) != self.inputs:
+            counts.malformed += 1
+            return None
+        here = self.present(now)
+        if not self._known(sender) or (here and sender != self.peer):
+            counts.stranger += 1
+            return None
+        if self.key and not _genuine(data, self.key):
+            counts.forged += 1
+            return None
+        if not _finite(packet):
+            counts.malformed += 1
+            return None
+        if any(abs(x) > most for x, most in zip(packet.values, self.ranges, strict=True)):
+            counts.beyond += 1
+            return None
+        if self.key and not self._fresh(packet, here, sent):
+            if packet.answer == 0 and not here:
+                self.peer = sender  # it hears states, and is heard once it answers them
+            else:
+                counts.forged += 1
+            return None
+        if not here or sender != self.peer:
+            self.sequence.forget()
+        if not self.sequence.news(packet.sequence):
+            return None
+        self.peer, self.heard = sender, now
+        if packet.answer:
+            counts.late += packet.answer != sent % WRAP
+            self._answered = packet.answer
+        return packet
+
+    def _known(self, sender: tuple[str, int]) -> bool:
+        if self._configured is None:
+            return True
+        host, port = self._configured
+        return sender[0] == host and port in (None, sender[1])
+
+    def _fresh(self, packet: Packet, here: bool, sent: int) -> bool:
+        """Whether it answers one of the latest states, none older than what was answered before."""
+        if packet.answer == 0 or not 0 <= newer(sent % WRAP, packet.answer) <= WINDOW:
+            return False
+        return self._answered is None or newer(packet.answer, self._answered) >= (0 if here else 1)
