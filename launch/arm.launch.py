@@ -1,4 +1,4 @@
-"""ros2 launch cutjoint arm.launch.py [mode:=lock_step] [rate:=500] [gravity:=0.0] ..."""
+"""ros2 launch cutjoint arm.launch.py [mode:=lock_step] [rate:=500] [params_file:=my.yaml] ..."""
 
 from cutjoint.ros.launching import describe
 

@@ -1,11 +1,13 @@
 """`cutjoint node`: run a mechanism as a ROS 2 node."""
 
 import argparse
+import shlex
 import sys
 from typing import Any
 
 from ..model import CutjointError, load
-from ..model.cli.common import MANY, Options, check_name, number, read_gravity
+from ..model.cli.common import MANY, Options, check_name, check_targets, number, read_gravity
+from ..model.files import write_atomically
 from .settings import MODES, SETTINGS
 
 HELP = "Run a mechanism as a ROS 2 node until Ctrl-C: joint states out, torques in."
@@ -13,6 +15,7 @@ EXAMPLE = """
 cutjoint node stewart
 cutjoint node stewart --mode lock_step --rate 500 --ros-args -r __ns:=/left
 cutjoint node arm --param joint_state_rate=0 udp=127.0.0.1:47000
+cutjoint node stewart --urdf --ros2-control --controllers controllers.yaml
 """
 
 
@@ -24,8 +27,12 @@ def add_arguments(option: Options) -> None:
     option("--gravity")
     option("--start", "JOINT=VALUE", "coordinates held at the start", nargs="+")
     option("--clock", text="publish /clock with simulated time")
+    option("--record", "FILE", "record all that is published, and what replay needs, as MCAP")
     option("--param", "NAME=VALUE", "any parameter of the node", **MANY)
     option("--urdf", text="print the robot description and stop; needs no ROS")
+    option("--ros2-control", text="with --urdf: add the block that ros2_control reads, for ros/control")
+    option("--library", "FILE", "of --ros2-control: what 'cutjoint realtime' made (default NAME.so)")
+    option("--controllers", "FILE", "of --ros2-control: write a file of controllers for it")
     option("--no-compile")
     text = "remappings, namespace, parameter files"
     option("--ros-args", text=text, nargs=argparse.REMAINDER, default=[])
@@ -37,8 +44,10 @@ def run(args: argparse.Namespace) -> int:
 
         if not args.mechanism:
             raise CutjointError("say which mechanism: 'cutjoint node NAME --urdf'")
-        print(urdf(load(args.mechanism)), end="")
+        print(_control(args) if args.ros2_control else urdf(load(args.mechanism)), end="")
         return 0
+    if args.ros2_control or args.library or args.controllers:
+        raise CutjointError("ros2_control gets a description: 'cutjoint node NAME --urdf --ros2-control'")
     values = _values(args)
     try:
         import rclpy  # noqa: F401
@@ -50,6 +59,31 @@ def run(args: argparse.Namespace) -> int:
     from .start_node import run as run_node
 
     return run_node(values, ["--ros-args", *args.ros_args] if args.ros_args else [])
+
+
+def _control(args: argparse.Namespace) -> str:
+    """The description for ros2_control; says how its library is made."""
+    from .control_files import built_with, control_urdf, controllers
+
+    check_targets(args.controllers)
+    mechanism = load(args.mechanism)
+    gravity = read_gravity(args.gravity)
+    numbers = gravity if isinstance(gravity, tuple) else () if gravity is None else (gravity,)
+    hardware = {
+        "step": args.step or "",
+        "gravity": ",".join(repr(float(x)) for x in numbers),
+        "start": " ".join(args.start or ()),
+        "mode": "real_time" if args.mode == "real_time" else "lock_step",
+    }
+    library = args.library or f"{mechanism.name}.so"
+    text = control_urdf(mechanism, library, **{name: value for name, value in hardware.items() if value})
+    if args.controllers:
+        with write_atomically(args.controllers) as temporary:
+            rate = number(args.rate, "--rate") if args.rate else 500.0
+            temporary.write_text(controllers(mechanism, rate), encoding="utf-8")
+    made = shlex.join(["cutjoint", *built_with(mechanism, args.mechanism), "-o", "FOLDER"])
+    print(f"cutjoint: the library is made by {made}", file=sys.stderr)
+    return text
 
 
 def _values(args: argparse.Namespace) -> dict[str, Any]:
@@ -67,6 +101,7 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
         "gravity": list(gravity) if isinstance(gravity, tuple) else gravity,
         "start": " ".join(args.start) if args.start else None,
         "publish_clock": True if args.clock else None,
+        "record": args.record or None,
         "compile": False if args.no_compile else None,
     }
     return values | {name: value for name, value in told.items() if value is not None}

@@ -1,18 +1,15 @@
-"""Joint trajectories: torques fed as given, or positions followed by computed torque.
+"""Joint trajectories as messages bring them: checked, and joined to smooth paths that begin where it is.
 
-Computed torque cancels the whole dynamics by the exact inverse dynamics of the closed mechanism,
-u = ID(q, v, q̈_d + 2ω(q̇_d − q̇) + ω²(q_d − q)), so each driven joint follows like a critically
-damped oscillator of frequency ω, whatever the pose (if no torque limit is met).
+How paths are followed, and whether they can be, is said in `model/run/drives.py`.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.interpolate import BPoly, CubicSpline
 
-from ..model import Mechanism, Simulation
-from ..model.describe.mechanism import outer_name
+from ..model.run.drives import FORCE, POSITION, Drives, Path, Wanted
 from .motor_commands import Refused
 
 
@@ -27,62 +24,70 @@ class Point(NamedTuple):
 
 
 class Follower:
-    """One trajectory, ready to be asked for torques at any simulated time after `begin`."""
+    """One trajectory from the present state on: orders for any simulated time after `begin`.
 
-    def __init__(self, simulation: Simulation, joints: Sequence[str], points: Sequence[Point]):
-        self.simulation = simulation
-        self.begin = simulation.time
-        driven = _driven(simulation.mechanism)
-        ours = {outer_name(simulation.mechanism.joint(name)): name for name in driven}
-        self.joints = tuple(ours.get(name, name) for name in joints)
-        _check(driven, self.joints, points)
-        outputs = simulation.variables().outputs
-        self._q = outputs.rows(f"joint.{name}.position" for name in self.joints)
-        self._v = outputs.rows(f"joint.{name}.velocity" for name in self.joints)
-        order = [self.joints.index(name) for name in driven]
+    Joints that it does not name do what `others` says. `late` seconds of it are over already.
+    """
+
+    def __init__(
+        self,
+        drives: Drives,
+        places: dict[str, int],
+        joints: Sequence[str],
+        points: Sequence[Point],
+        others: Wanted,
+        late: float = 0.0,
+    ):
+        simulation = drives.simulation
+        self.begin, self.others = simulation.time, others
+        self.joints = tuple(joints)
+        _check(places, joints, points)
+        if points[-1].time < late:
+            raise Refused(f"it was over {late - points[-1].time:.3g} s ago, by its header's stamp")
+        points = [p._replace(time=p.time - late) for p in points if p.time >= late]
+        at = np.array([places[name] for name in joints], int)
         self.end = points[-1].time
         self.feeds = len(points[0].positions) == 0
         times = [p.time for p in points]
         if self.feeds:
-            self._times, self._effort = times, np.array([p.effort for p in points], float)[:, order]
+            self.path = Path(at, self._nowhere, self.end)
+            self._times, self._effort = times, np.array([p.effort for p in points], float)
             return
-        y = simulation.output_vector()
+        drives.values.read()
         if times[0] > 0:
             times = [0.0, *times]
-            here = Point(0.0, y[self._q].tolist(), y[self._v].tolist(), [0.0] * len(self.joints))
-            points = [here, *points]
+            q, v = drives.position[at].tolist(), drives.velocity[at].tolist()
+            points = [Point(0.0, q, v, [0.0] * len(at)), *points]
         self._path = _path(times, points)
+        self.path = Path(at, self.wanted, self.end)
 
-    def torques(self, frequency: float) -> np.ndarray | None:
-        """Inputs for the present state; None once a torque feed has ended. Positions are held at the end."""
-        t = self.simulation.time - self.begin
-        if self.feeds:
-            if t > self.end:
-                return None
-            return np.array([np.interp(t, self._times, column) for column in self._effort.T])
-        y = self.simulation.output_vector()
-        position, velocity, acceleration = self.wanted(t)
-        acceleration += 2 * frequency * (velocity - y[self._v]) + frequency**2 * (position - y[self._q])
-        return self.simulation.inverse_dynamics(dict(zip(self.joints, acceleration.tolist(), strict=True)))
+    def orders(self, time: float) -> Wanted | None:
+        """For all inputs at a simulated time; positions are held at the end, a torque feed is over (None)."""
+        t = time - self.begin
+        if not self.feeds:
+            return self.others.changed(self.path.at, POSITION, *self.wanted(t))
+        if t > self.end:
+            return None
+        force = [np.interp(t, self._times, column) for column in self._effort.T]
+        return self.others.changed(self.path.at, FORCE, force)
 
-    def wanted(self, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Position, velocity and acceleration asked for at a time after the start; at rest beyond the end."""
-        if t >= self.end:
-            zero = np.zeros(len(self.joints))
-            return self._path(self.end), zero, zero.copy()
-        return self._path(t), self._path(t, 1), self._path(t, 2)
+    def wanted(self, t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Position, velocity and acceleration asked for at times after the start; at rest beyond the end."""
+        on = np.minimum(t, self.end)
+        going = np.less(t, self.end)[..., None]
+        return self._path(on), going * self._path(on, 1), going * self._path(on, 2)
 
-
-def _driven(mechanism: Mechanism) -> list[str]:
-    """Joints of the motors in the order of the inputs."""
-    if any(s.actuated for s in mechanism.struts):
-        raise Refused("trajectories are for mechanisms driven by motors on joints; this one has cylinders")
-    return [motor.joint for motor in mechanism.motors]
+    @staticmethod
+    def _nowhere(t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        raise AssertionError("a torque feed has no path")
 
 
-def _check(driven: list[str], joints: tuple[str, ...], points: Sequence[Point]) -> None:
-    if sorted(joints) != sorted(driven):
-        raise Refused(f"a trajectory names each driven joint once: {', '.join(driven) or 'none'}")
+def _check(places: dict[str, int], joints: Sequence[str], points: Sequence[Point]) -> None:
+    for name in joints:
+        if name not in places:
+            raise Refused(f"there is no driven joint '{name}'; driven joints: {', '.join(places) or 'none'}")
+    if not joints or len({places[name] for name in joints}) < len(joints):
+        raise Refused(f"a trajectory names one or more driven joints, each once: {', '.join(places)}")
     if not points:
         raise Refused("a trajectory needs a point")
     fields = ("positions", "velocities", "accelerations", "effort")

@@ -19,8 +19,8 @@ MOST_TRIANGLES = 2000  # of a visual
 class Markers:
     """Builds the messages: shapes once, poses each time."""
 
-    def __init__(self, simulation: Simulation):
-        self.simulation = simulation
+    def __init__(self, simulation: Simulation, prefix: str = ""):
+        self.simulation, self.prefix = simulation, prefix
         mechanism = simulation.mechanism
         self.thick = radius(mechanism)
         looks, held = shapes(mechanism), points(mechanism)
@@ -75,7 +75,7 @@ class Markers:
 
     def _marker(self, family: str, number: int, kind: int, size: float, colour: ColorRGBA) -> Any:
         marker = Marker(ns=family, id=number, type=kind, action=Marker.ADD, color=colour)
-        marker.header.frame_id = GROUND
+        marker.header.frame_id = self.prefix + GROUND
         marker.pose.orientation.w = 1.0
         marker.scale.x = size
         if kind == Marker.SPHERE_LIST:

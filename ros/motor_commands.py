@@ -1,18 +1,23 @@
-"""Torques from outside: checked, held until the next ones, taken to zero when they stop.
+"""Orders from outside: checked, held until the next ones, relaxed when they stop.
 
 Nothing here knows ROS; the node hands over lists of numbers and names. What can't be used is
-refused as a whole with a sentence that says why, and the last good torques stay.
+refused as a whole with a sentence that says why, and the last good orders stay. An order is a force or
+torque, or a position or velocity that a drive makes its joint follow (`model/run/drives.py`).
 """
 
 import time
 from collections.abc import Sequence
-from math import isfinite, isnan
+from math import isfinite, isnan, nan
 
 import numpy as np
 
 from ..model import CutjointError, Mechanism
-from ..model.describe.mechanism import outer_name
+from ..model.describe.motors import signals
+from ..model.run.drive_ranges import drive_ranges
+from ..model.run.drives import FORCE, POSITION, VELOCITY, Wanted, input_places, orders
 from .jitter import Jitter
+
+INTERFACES = {"effort": FORCE, "position": POSITION, "velocity": VELOCITY}
 
 
 class Refused(CutjointError):
@@ -20,85 +25,137 @@ class Refused(CutjointError):
 
 
 class Commands:
-    """The latest torques or forces, in the order of the mechanism's inputs."""
+    """What every input was last told, in the order of the mechanism's inputs."""
 
-    def __init__(self, mechanism: Mechanism, period: float, timeout: float):
-        self.inputs = mechanism.inputs()
-        self.timeout = timeout  # seconds of silence before torques go to zero; 0 for never
-        self.index = {name: k for k, name in enumerate(self.inputs)}
-        for k, motor in enumerate(mechanism.motors):
-            for name in (motor.joint, outer_name(mechanism.joint(motor.joint))):
-                self.index.setdefault(name, k)
-        self.limits = np.array(
-            [m.limit for m in mechanism.motors] + [s.limit for s in mechanism.struts if s.actuated], float
-        )
+    def __init__(self, mechanism: Mechanism, period: float, timeout: float, watchdog: str = "zero"):
+        self.mechanism, self.inputs = mechanism, mechanism.inputs()
+        self.timeout = timeout  # seconds of silence before orders are relaxed; 0 for never
+        self.index = input_places(mechanism)
+        most = [signal.most for motor in mechanism.motors for signal in signals(motor)]
+        most += [s.limit for s in mechanism.struts if s.actuated]
+        self.limits = np.array(most + [np.inf] * (len(self.inputs) - len(most)), float)  # wrenches have none
+        self.ranges = np.array(drive_ranges(mechanism))
+        self.watchdog = watchdog  # what forces do when commands stop: vanish, or stay
         self.jitter = Jitter(period)
-        self.received = self.refused = self.saturated = 0
-        self.silent = True  # nobody commands: torques are zero
+        self.received = self.refused = self.saturated = self.lost = 0
+        self.silent = True  # nobody commands
+        self.holding = False  # at the start, until the first command
         self.seen = 0.0  # steady time of the latest good command
-        self._latest = self._zero = np.zeros(len(self.inputs))
+        self._latest = self._zero = Wanted.forces(np.zeros(len(self.inputs)))
 
-    def accept(self, torques: np.ndarray, now: float | None = None) -> np.ndarray:
-        """Take new torques for all inputs; called by whoever receives them, in any thread."""
+    def accept(self, wanted: Wanted, now: float | None = None) -> Wanted:
+        """Take new orders for all inputs; called by whoever receives them, in any thread."""
         now = time.monotonic() if now is None else now
         if self.seen and not self.silent:
             self.jitter.add(now - self.seen)
         self.received += 1
-        if (np.abs(torques) > self.limits).any():
+        beyond = (wanted.kind == FORCE) & (np.abs(wanted.value) > self.limits)
+        if beyond.any():
             self.saturated += 1
-            torques = np.clip(torques, -self.limits, self.limits)
-        self._latest, self.seen, self.silent = torques, now, False
-        return torques
+            most = np.where(beyond, np.clip(wanted.value, -self.limits, self.limits), wanted.value)
+            wanted = wanted._replace(value=most)
+        self._latest, self.seen, self.silent, self.holding = wanted, now, False, False
+        return wanted
 
-    def present(self, now: float) -> np.ndarray:
-        """Torques to apply now: the latest, or zero once the sender has been silent too long."""
-        if self.silent or (self.timeout > 0 and now - self.seen > self.timeout):
-            self.clear()
+    def present(self, now: float) -> Wanted:
+        """Orders to follow now: the latest, relaxed once the sender has been silent too long."""
+        if not self.silent and self.timeout > 0 and now - self.seen > self.timeout:
+            last = self._latest
+            self.silent, self._latest = True, last.relaxed() if self.watchdog == "zero" else last.still()
+        return self._latest
+
+    @property
+    def latest(self) -> Wanted:
         return self._latest
 
     def clear(self) -> None:
-        """Forget the latest torques."""
-        self.silent, self._latest = True, self._zero
+        """Forget the latest orders: no force."""
+        self.take_over(self._zero)
 
-    def from_vector(self, data: Sequence[float]) -> np.ndarray:
-        """Torques in the order of the inputs."""
+    def take_over(self, wanted: Wanted, holding: bool = False) -> None:
+        """Orders that no sender gave: a pose to hold, a trajectory's present point."""
+        self.silent, self.holding, self._latest = True, holding, wanted
+
+    def from_vector(self, data: Sequence[float], kind: int = FORCE) -> Wanted:
+        """Forces, positions or velocities in the order of the inputs."""
         if len(data) != len(self.inputs):
             raise Refused(
                 f"{len(data)} values, but there are {len(self.inputs)} inputs: {', '.join(self.inputs)}"
             )
-        torques = np.array(data, float)
-        if not np.isfinite(torques).all():
-            raise Refused(f"the value of '{self.inputs[int(np.argmin(np.isfinite(torques)))]}' is not finite")
-        return torques
+        values = np.array(data, float)
+        if not np.isfinite(values).all():
+            raise Refused(f"the value of '{self.inputs[int(np.argmin(np.isfinite(values)))]}' is not finite")
+        if kind == FORCE:
+            return self._within(orders(self.mechanism, values))
+        every = slice(None)
+        return self._within(self._zero.changed(every, kind, values))
 
-    def from_names(self, names: Sequence[str], effort: Sequence[float], known: Sequence[str]) -> np.ndarray:
-        """Torques by joint or motor name; inputs that are not named keep theirs.
+    def _within(self, wanted: Wanted) -> Wanted:
+        """The same orders, if there are drives that could give such forces."""
+        beyond = (wanted.kind == FORCE) & (np.abs(wanted.value) > self.ranges)
+        if beyond.any():
+            k = int(np.argmax(beyond))
+            raise Refused(
+                f"{wanted.value[k]:g} for '{self.inputs[k]}' is more than any drive of this mechanism gives "
+                f"({self.ranges[k]:g}); it is taken for an error"
+            )
+        return wanted
 
-        ros2_control's topic hardware names all its joints but fills effort for those with an
-        effort interface only: then there are as many efforts as driven joints among the names.
-        Joints without a motor may have an effort of zero or NaN.
+    def from_names(
+        self,
+        names: Sequence[str],
+        effort: Sequence[float],
+        known: Sequence[str],
+        position: Sequence[float] = (),
+        velocity: Sequence[float] = (),
+    ) -> Wanted | None:
+        """Orders by joint or motor name; inputs that are not named keep theirs. None: nothing is told.
+
+        An effort is a force; without one a position is held (with a velocity that goes with it), or a
+        velocity kept. ros2_control's topic hardware names all its joints but fills a field for those with
+        that interface only: then there are as many values as driven joints among the names. Joints without
+        a motor may have an effort of zero or NaN. NaN means "no command": before a controller is active,
+        everything is NaN.
         """
-        if not effort:
-            raise Refused("the effort field is empty; torques are taken from effort")
         unknown = next((n for n in names if n not in self.index and n not in known), None)
         if unknown is not None:
             raise Refused(f"there is no joint '{unknown}'; driven joints: {', '.join(self.index) or 'none'}")
+        given = {
+            what: self._by_name(names, values, what)
+            for what, values in (("effort", effort), ("position", position), ("velocity", velocity))
+        }
+        if not any(given.values()):
+            raise Refused("effort, position and velocity are empty; one of them says what to do")
+        for name, value in given["effort"].items():
+            if name not in self.index and not isnan(value) and value != 0:
+                raise Refused(f"joint '{name}' has no motor to give {value:g}; leave it out or give zero")
+        wanted, told = self._latest.still(), False
+        for name in (n for n in names if n in self.index):
+            force, place, rate = (given[what].get(name, nan) for what in ("effort", "position", "velocity"))
+            at = self.index[name]
+            if not isnan(force):
+                wanted = wanted.changed(at, FORCE, force)
+            elif not isnan(place):
+                wanted = wanted.changed(at, POSITION, place, 0.0 if isnan(rate) else rate)
+            elif not isnan(rate):
+                wanted = wanted.changed(at, VELOCITY, rate)
+            else:
+                continue
+            told = True
+        return self._within(wanted) if told else None
+
+    def _by_name(self, names: Sequence[str], values: Sequence[float], what: str) -> dict[str, float]:
+        """A field of a message by joint."""
         driven = [n for n in names if n in self.index]
-        if len(effort) == len(names):
-            pairs = list(zip(names, effort, strict=True))
-        elif len(effort) == len(driven):
-            pairs = list(zip(driven, effort, strict=True))
-        else:
+        if not len(values):
+            return {}
+        if len(values) not in (len(names), len(driven)):
             raise Refused(
-                f"{len(effort)} efforts for {len(names)} names of which {len(driven)} are driven; "
+                f"{len(values)} values of {what} for {len(names)} names of which {len(driven)} are driven; "
                 "give one for each name, or one for each driven joint"
             )
-        torques = self._latest.copy()
-        for name, value in pairs:
-            if name in self.index:
-                if not isfinite(value):
-                    raise Refused(f"the effort of '{name}' is not finite")
-                torques[self.index[name]] = value
-            elif not isnan(value) and value != 0:
-                raise Refused(f"joint '{name}' has no motor to give {value:g}; leave it out or give zero")
-        return torques
+        found = dict(zip(names if len(values) == len(names) else driven, map(float, values), strict=True))
+        for name, value in found.items():
+            if name in self.index and not isfinite(value) and not isnan(value):
+                raise Refused(f"the {what} of '{name}' is not finite")
+        return found

@@ -1,265 +1,235 @@
-"""The ROS 2 node: topics, services and parameters around a `Loop`. It holds no physics."""
+"""The ROS 2 node: a mechanism's life and parameters, and what it hears, tells and serves; no physics.
 
-import json
+It is a lifecycle node: configured, a mechanism is built; active, time passes and commands are taken. It
+does both itself unless `autostart` is false.
+"""
+
+import queue
+import threading
 import time
-from array import array
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
-import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
-from rclpy.node import Node
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.time import Time
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
-from std_srvs.srv import SetBool, Trigger
-from trajectory_msgs.msg import JointTrajectory
-from visualization_msgs.msg import MarkerArray
 
-from ..model import CutjointError, Simulation
-from ..model.robots.write_urdf import urdf
-from .follow import Follower, Point
+from ..model import CutjointError
+from .goals import FollowJointTrajectory, Goals
 from .loop import Loop
-from .markers import Markers
-from .motor_commands import Refused
-from .report import Health
-from .settings import LOCK_STEP, PAUSED, REAL_TIME, SETTINGS, Settings
+from .orders import Orders
+from .parameters import OF_MECHANISM, declare_own, declared, own_overrides, own_values, shown_parameters
+from .services import PATIENCE, Services
+from .settings import PAUSED, REAL_TIME, SETTINGS, SettingError
+from .simulation_services import SimulationServices
+from .simulation_services import msg as simulation_interfaces
+from .telling import Telling, second_clock
 
-LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-LATCHED = QoSProfile(
-    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
-EVERY = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)  # lock-step loses no command
+NAME = "cutjoint"
 QUIET = 5.0  # seconds between two warnings of one kind
-PATIENCE = 30.0  # seconds a service waits for the loop
+LOOK_AROUND = 1.0  # seconds in which others that publish /clock are found
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
-class MechanismNode(Node):
+class MechanismNode(LifecycleNode):
     """A mechanism as a node; `loop.run` does the work, an executor brings messages in."""
 
-    def __init__(self, name: str = "cutjoint", overrides: Sequence[Parameter] = ()):
-        super().__init__(name, parameter_overrides=list(overrides))
-        self.settings = self._declare()
-        self._warned: dict[str, float] = {}
-        s = self.settings
-        self.simulation = Simulation(
-            s.mechanism,
-            gravity=s.gravity,
-            start=s.start,
-            compile=None if s.compile else False,
-            substeps=s.substeps,
+    def __init__(
+        self,
+        overrides: Sequence[Parameter] = (),
+        loop: Loop | None = None,
+        build: Callable[[Any, Any], Loop] | None = None,
+    ):
+        super().__init__(
+            NAME, parameter_overrides=list(overrides), automatically_declare_parameters_from_overrides=True
         )
-        self._publish()
-        self.loop = Loop(self.simulation, s, self)
-        self.health = Health(self.loop)
-        self._saved: Any = None
-        self._listen()
-        if self.mode == PAUSED:
-            self.get_logger().info("paused: call 'step', or 'pause' with data false")
+        self.settings = declared(self)
+        self.loop: Loop | None = None
+        self.telling: Telling | None = None
+        self._prepared, self._build = loop, build
+        self._warned: dict[str, float] = {}
+        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._main = threading.current_thread()
+        self._others: list[set[Any]] = []
+        self._showing = False
+        self._servers: list[Any] = []
+        self.quit: Callable[[], None] = lambda: None  # what ends the process in good order
+        self.add_on_set_parameters_callback(self._change)
+        self.failure: CutjointError | None = None  # why it could not be configured
+
+    @property
+    def home(self) -> tuple[str, str]:
+        return self.get_namespace(), self.get_name()
+
+    # -- life --------------------------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Build the mechanism in the main thread, and all that speaks of it."""
+        try:
+            self._in_main_thread(self._configure)
+        except Exception as problem:  # a manager must get its answer
+            if self.settings.autostart and isinstance(problem, CutjointError):
+                self.failure = problem
+            elif self.settings.autostart:
+                raise
+            else:
+                self.get_logger().error(f"it can't be configured: {problem}")
+            return FAILURE
+        return SUCCESS
+
+    def _in_main_thread(self, job: Callable[[], None]) -> None:
+        """Do what only the loop's thread may do, while there is no loop."""
+        if threading.current_thread() is self._main:
+            job()
+            return
+        done: Future[None] = Future()
+
+        def run() -> None:
+            try:
+                job()
+                done.set_result(None)
+            except BaseException as problem:  # it belongs to whoever asked
+                done.set_exception(problem)
+
+        self._jobs.put(run)
+        done.result()
+
+    def _configure(self) -> None:
+        loop, self._prepared = self._prepared, None
+        if loop is None:
+            assert self._build is not None
+            loop = self._build(self.settings, own_overrides(self))
+        self.settings = loop.settings
+        loop.active = False
+        self._others = [set(x) for x in (self.publishers, self.subscriptions, self.services)]
+        declare_own(self, loop.simulation)
+        if self.settings.publish_clock:
+            self._only_clock()
+        self.telling = loop.outlet = Telling(self, loop)
+        self.orders = Orders(self, loop)
+        self.jobs = Services(self, loop, self.telling.linear)
+        self._servers = [Goals(self, loop, self.orders)] if FollowJointTrajectory is not None else []
+        self._servers += [SimulationServices(self, loop)] if simulation_interfaces is not None else []
+        self.loop = loop
+        loop.outlet.began(loop)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        loop, s, say = self.loop, self.settings, self.get_logger()
+        assert loop is not None
+        loop.active = True
+        where = f", device on udp {':'.join(map(str, loop.link.address))}" if loop.link else ""
+        inputs = ", ".join(loop.simulation.inputs) or "none"
+        if loop.commands.holding:
+            say.info("its start pose is held until the first command")
+        elif s.hold and loop.not_held:
+            say.info(f"nothing is held: {loop.not_held}")
+        if s.mode == PAUSED:
+            say.info("paused: call 'step', or 'pause' with data false")
+        say.info(f"{s.mechanism}: {s.mode} at {s.rate:g} Hz, inputs {inputs}{where}")
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Time stands still, commands are refused, until it is active again."""
+        assert self.loop is not None
+        self.loop.active = False
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the mechanism; configured again, it is built from the parameters there are then."""
+        loop, self.loop = self.loop, None
+        assert loop is not None
+        loop.over = True
+        self._in_main_thread(self._forget)
+        return SUCCESS
+
+    def _forget(self) -> None:
+        assert self.telling is not None
+        self.telling.close()
+        for server in self._servers:
+            server.destroy()
+        kinds = (self.publishers, self.destroy_publisher), (self.subscriptions, self.destroy_subscription)
+        for (now, destroy), before in zip(
+            (*kinds, (self.services, self.destroy_service)), self._others, strict=True
+        ):
+            for item in set(now) - before:
+                destroy(item)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        if self.loop is not None:
+            self.loop.active = False
+        return super().on_shutdown(state)
+
+    def end(self, why: CutjointError) -> None:
+        """Leave, and say why."""
+        self.failure = why
+        if self.loop is not None:
+            self.loop.over = True
+
+    def do_jobs(self, patience: float) -> None:
+        """What other threads want of this one while there is no loop."""
+        if self._jobs.empty():
+            time.sleep(patience)
+        else:
+            self._jobs.get_nowait()()
+
+    def _only_clock(self) -> None:
+        """Refuse to publish /clock beside somebody else."""
+        end = time.monotonic() + LOOK_AROUND
+        while time.monotonic() < end:
+            found = self.get_publishers_info_by_topic("/clock")
+            if found:
+                who = f"{found[0].node_namespace.rstrip('/')}/{found[0].node_name}"
+                raise SettingError(second_clock(who))
+            time.sleep(0.05)
 
     # -- parameters --------------------------------------------------------------------------
 
-    def _declare(self) -> Settings:
-        raw = {}
-        for name, s in SETTINGS.items():
-            about = ParameterDescriptor(description=s.about, dynamic_typing=True, read_only=not s.changeable)
-            raw[name] = self.declare_parameter(name, s.default, about).value
-        self.add_on_set_parameters_callback(self._change)
-        return Settings.read(raw)
-
     def _change(self, given: list[Parameter]) -> SetParametersResult:
         """All or nothing: check every new value, then use them."""
+        loop = self.loop
+        own = own_values({p.name: p.value for p in given})
         try:
             new = {p.name: self.settings.change(p.name, p.value) for p in given if p.name in SETTINGS}
+            mode = new.pop("mode", self.settings.mode)
+            if loop is not None:
+                if mode != self.settings.mode and loop.fault:
+                    raise CutjointError(f"{loop.fault}; call 'reset' first")
+                if own and not self._showing:
+                    loop.ask(lambda: loop.set_parameters(own)).result(PATIENCE)
         except CutjointError as problem:
             return SetParametersResult(successful=False, reason=str(problem))
         for name, value in new.items():
             setattr(self.settings, name, value)
-        self.loop.commands.timeout = self.settings.command_timeout
+        if loop is not None:
+            if mode != self.settings.mode:
+                loop.set_mode(mode, tell=False)
+            loop.commands.timeout = self.settings.command_timeout
         return SetParametersResult(successful=True)
 
+    def show_own(self) -> None:
+        """The mechanism's parameters as they are, after something else than a parameter changed them."""
+        assert self.loop is not None
+        simulation = self.loop.simulation
+        values = {v.name: simulation.p[v.where].tolist() for v in shown_parameters(simulation)}
+        shown = [
+            Parameter(f"{OF_MECHANISM}{name}", value=value[0] if len(value) == 1 else value)
+            for name, value in values.items()
+        ]
+        changed = [p for p in shown if self.get_parameter(p.name).value != p.value]
+        if changed:
+            self._showing = True
+            self.set_parameters(changed)
+            self._showing = False
+
+    def show_mode(self) -> None:
+        """The parameter shows the mode there is."""
+        self.set_parameters([Parameter("mode", value=self.settings.mode)])
+
     @property
-    def mode(self) -> str:
-        return self.settings.mode
-
-    # -- topics ------------------------------------------------------------------------------
-
-    def _publish(self) -> None:
-        self._states = self.create_publisher(JointState, "joint_states", LATEST)
-        self._description = self.create_publisher(String, "robot_description", LATCHED)
-        self._linear = self.create_publisher(String, "linear_model", LATCHED)
-        self._markers = self.create_publisher(MarkerArray, "markers", LATEST)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        if self.settings.publish_clock:
-            self._clock_publisher = self.create_publisher(Clock, "/clock", LATEST)
-        self._description.publish(String(data=urdf(self.simulation.mechanism, self.simulation.tree)))
-        self._shapes: Markers | None = None
-        self._state = JointState()
-
-    def _listen(self) -> None:
-        quality = EVERY if self.mode == LOCK_STEP else LATEST
-        self.create_subscription(Float64MultiArray, "commands", self._on_commands, quality)
-        self.create_subscription(JointState, "joint_commands", self._on_joint_commands, quality)
-        self.create_subscription(JointTrajectory, "joint_trajectory", self._on_trajectory, LATEST)
-        jobs = {"reset": self._reset, "step": self._step, "linearize": self._linearize}
-        jobs |= {"save_state": self._save, "restore_state": self._restore}
-        for name, job in jobs.items():
-            self.create_service(Trigger, name, self._service(job))
-        self.create_service(SetBool, "pause", self._on_pause)
-
-    def _on_commands(self, message: Float64MultiArray) -> None:
-        self._take("commands", lambda: self.loop.commands.from_vector(message.data))
-
-    def _on_joint_commands(self, message: JointState) -> None:
-        commands, known = self.loop.commands, self.loop.values.names
-        self._take(
-            "joint_commands", lambda: commands.from_names(message.name, message.effort.tolist(), known)
-        )
-
-    def _take(self, topic: str, read: Callable[[], np.ndarray]) -> None:
-        """Torques from a message; in lock-step they also make one period pass."""
-        loop = self.loop
-        try:
-            torques = loop.commands.accept(read())
-        except Refused as problem:
-            loop.commands.refused += 1
-            self.warn(topic, f"command refused: {problem}")
-            return
-        loop.follower = None
-        if self.mode == LOCK_STEP:
-            loop.ask(lambda: loop.advance(torques))
-
-    def _on_trajectory(self, message: JointTrajectory) -> None:
-        points, loop = [], self.loop
-        for p in message.points:
-            at = p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec
-            points.append(Point(at, p.positions, p.velocities, p.accelerations, p.effort))
-
-        def follow() -> None:
-            loop.commands.clear()
-            loop.follower = None if not points else Follower(self.simulation, message.joint_names, points)
-
-        def complain(done: Any) -> None:
-            if done.exception() is not None:
-                loop.commands.refused += 1
-                self.warn("joint_trajectory", f"trajectory refused: {done.exception()}")
-
-        loop.ask(follow).add_done_callback(complain)
-
-    # -- services ----------------------------------------------------------------------------
-
-    def _service(self, job: Callable[[], str]) -> Callable[[Any, Any], Any]:
-        """A Trigger service that does its job between two periods and says how it went."""
-
-        def answer(request: Any, response: Any) -> Any:
-            try:
-                response.message, response.success = self.loop.ask(job).result(PATIENCE), True
-            except CutjointError as problem:
-                response.message, response.success = str(problem), False
-            except Exception as problem:  # a service must answer, and the node must live
-                response.message, response.success = f"{type(problem).__name__}: {problem}", False
-                self.get_logger().error(f"service failed: {response.message}")
-            return response
-
-        return answer
-
-    def _reset(self) -> str:
-        self._to(self.simulation.reset)
-        return "at the start"
-
-    def _save(self) -> str:
-        self._saved = self.simulation.state
-        return f"saved at {self.loop.time:.6f} s"
-
-    def _restore(self) -> str:
-        saved = self._saved
-        if saved is None:
-            raise CutjointError("nothing is saved; call 'save_state' first")
-        self._to(lambda: self.simulation.put(saved))
-        return f"back at {self.loop.time:.6f} s"
-
-    def _to(self, change: Callable[[], None]) -> None:
-        change()
-        self.loop.follower, self.loop.fault = None, ""
-        self.loop.commands.clear()
-        self.loop.show()
-
-    def _step(self) -> str:
-        if self.mode not in (PAUSED, LOCK_STEP):
-            raise CutjointError(f"time runs by itself in mode {self.mode}; call 'pause' first")
-        if self.loop.fault:
-            raise CutjointError(self.loop.fault)
-        self.loop.advance()
-        if self.loop.fault:
-            raise CutjointError(self.loop.fault)
-        return f"at {self.loop.time:.6f} s"
-
-    def _linearize(self) -> str:
-        model = self.simulation.linearize()
-        message = {"time": self.loop.time, "mechanism": self.simulation.mechanism.name, **model.as_dict()}
-        self._linear.publish(String(data=json.dumps(message)))
-        return f"published on linear_model, {np.shape(model.A)[0]} states"
-
-    def _on_pause(self, request: Any, response: Any) -> Any:
-        """Pause (data true) or run on; running on goes to the mode there was before."""
-
-        def pause() -> str:
-            if self.mode == LOCK_STEP:
-                raise CutjointError("lock-step waits for commands anyway")
-            if request.data and self.mode != PAUSED:
-                self._running, self.settings.mode = self.mode, PAUSED
-            elif not request.data and self.mode == PAUSED:
-                if self.loop.fault:
-                    raise CutjointError(self.loop.fault)
-                self.settings.mode = getattr(self, "_running", REAL_TIME)
-            return self.mode
-
-        return self._service(pause)(request, response)
-
-    # -- what the loop tells (called by its thread) --------------------------------------------
-
-    def _simulated(self) -> Any:
-        return Time(nanoseconds=round(self.loop.time * 1e9)).to_msg()
-
-    def _stamp(self) -> Any:
-        """Simulated time if it is not tied to the wall clock's pace or /clock tells it to all."""
-        told = self.settings.publish_clock or self.mode != REAL_TIME
-        return self._simulated() if told else self.get_clock().now().to_msg()
-
-    def joint_states(self, loop: Loop) -> None:
-        message = self._state
-        if not message.name:
-            message.name = list(loop.values.names)
-        message.header.stamp = self._stamp()
-        for what in ("position", "velocity", "effort"):
-            setattr(message, what, array("d", getattr(loop.values, what).tobytes()))
-        self._states.publish(message)
-
-    def clock(self, loop: Loop) -> None:
-        self._clock_publisher.publish(Clock(clock=self._simulated()))
-
-    def markers(self, loop: Loop) -> None:
-        if self._markers.get_subscription_count():
-            if self._shapes is None:
-                self._shapes = Markers(self.simulation)
-            self._markers.publish(self._shapes.update(self._stamp()))
-
-    def diagnostics(self, loop: Loop) -> None:
-        level, text, values = self.health.look(loop)
-        status = DiagnosticStatus(
-            level=bytes([level]),
-            name=f"{self.get_fully_qualified_name()}: simulation",
-            message=text,
-            hardware_id=self.simulation.mechanism.name,
-            values=[KeyValue(key=k, value=str(v)) for k, v in values.items()],
-        )
-        message = DiagnosticArray(status=[status])
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+    def stamps_simulated(self) -> bool:
+        """Whether messages carry simulated time: it has its own pace, or /clock tells it to all."""
+        return self.settings.publish_clock or self.settings.mode != REAL_TIME
 
     def warn(self, topic: str, text: str) -> None:
         """A warning, at most one of a kind every few seconds."""

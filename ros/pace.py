@@ -10,10 +10,9 @@ good, and the report says by how much.
 import threading
 import time
 
+from ..model.hil.policy import FORGIVEN, REPAY
 from .jitter import Jitter
 
-REPAY = 4  # periods between two extra steps
-FORGIVEN = 2.0  # seconds of debt beyond which it is dropped
 LONG = 0.05  # seconds: longer waits can be interrupted by the stop event
 
 

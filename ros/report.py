@@ -8,6 +8,7 @@ import numpy as np
 
 from ..model.errors import UnknownName
 from ..model.manifold.step import TRIES
+from ..model.run.drives import POSITION
 from ..model.thresholds import NEAR_SINGULAR, SAME_TIME
 from .loop import Loop
 from .settings import REAL_TIME, SettingError
@@ -53,6 +54,8 @@ class Health:
             "command age": "none" if commands.silent else f"{now - commands.seen:.4f}",
             "commands received": commands.received,
             "commands refused": commands.refused,
+            "commands lost": commands.lost,
+            "held at the start": commands.holding,
             "commands beyond limits": commands.saturated,
             **_jitter("period", pace.jitter),
             **_jitter("command interval", commands.jitter),
@@ -68,7 +71,7 @@ class Health:
             notes.append("near a singular pose")
         if late and loop.settings.mode == REAL_TIME:
             notes.append(f"{late} overruns since the last report")
-        if commands.silent and commands.received and loop.follower is None:
+        if commands.silent and commands.received and not (commands.latest.kind == POSITION).all():
             notes.append("commands have stopped, torques are zero")
         level = ERROR if loop.fault else WARN if notes else OK
         return level, "; ".join(notes) or loop.settings.mode.replace("_", " "), values

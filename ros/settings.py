@@ -12,9 +12,17 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from ..model import CutjointError
+from ..model.hil.policy import TIMEOUT, WATCHDOGS
 from ..model.thresholds import MOST_SUBSTEPS, SAME_TIME
+from .motor_commands import INTERFACES
 
-REAL_TIME, FAST, LOCK_STEP, PAUSED = MODES = ("real_time", "fast", "lock_step", "paused")
+REAL_TIME, FAST, LOCK_STEP, FOLLOW_CLOCK, PAUSED = MODES = (
+    "real_time",
+    "fast",
+    "lock_step",
+    "follow_clock",
+    "paused",
+)
 OWN_GRAVITY = "description"
 
 
@@ -47,6 +55,7 @@ def within(low: float, high: float, zero: bool = False) -> Callable[[str, Any], 
             )
         return float(value)
 
+    check.bounds = (0.0 if zero else low, high)  # type: ignore[attr-defined]
     return check
 
 
@@ -63,7 +72,9 @@ def _is(fits: Callable[[Any], bool], what: str) -> Callable[[str, Any], Any]:
 
 _text = _is(lambda value: isinstance(value, str), "text")
 _flag = _is(lambda value: isinstance(value, bool), "true or false")
+_watchdog = _is(lambda value: value in WATCHDOGS, f"one of {', '.join(WATCHDOGS)}")
 _mode = _is(lambda value: value in MODES, f"one of {', '.join(MODES)}")
+_interface = _is(lambda value: value in INTERFACES, f"one of {', '.join(INTERFACES)}")
 
 
 def _tries(name: str, value: Any) -> int | None:
@@ -117,6 +128,18 @@ def _names(name: str, value: Any) -> list[str]:
     return list(words)
 
 
+def _pose(name: str, value: Any) -> list[float]:
+    """Six numbers, or three, or none."""
+    words = value.split() if isinstance(value, str) else list(value)
+    try:
+        numbers = [float(word) for word in words]
+    except (TypeError, ValueError):
+        raise SettingError(f"{name} takes six numbers, x y z roll pitch yaw, not '{value}'") from None
+    if len(numbers) not in (0, 3, 6) or not all(isfinite(x) for x in numbers):
+        raise SettingError(f"{name} takes six numbers, x y z roll pitch yaw, not '{value}'")
+    return numbers + [0.0] * (6 - len(numbers)) if numbers else []
+
+
 often = within(0.01, 10000, zero=True)
 
 
@@ -136,11 +159,23 @@ class Settings:
     gravity: float | tuple[float, ...] | None = _setting(
         OWN_GRAVITY, "m/s²: g for (0, 0, -g), or three numbers, or 'description'", _gravity
     )
+    live_gravity: bool = _setting(
+        False,
+        "make gravity a parameter of the mechanism, parameter.gravity, that changes while it runs",
+        _flag,
+    )
     start: Mapping[str, list[float]] = _setting(
         "", "coordinates held at the start, such as 'motor1=0.1 motor2=0.2'", _start
     )
+    hold: bool = _setting(True, "hold the start pose until the first command", _flag, True)
+    command_interface: str = _setting(
+        "effort", f"what numbers on the topic commands are: {', '.join(INTERFACES)}", _interface
+    )
     command_timeout: float = _setting(
-        0.2, "s of silence before torques go to zero; 0: never", within(1e-3, 3600, True), True
+        TIMEOUT, "s of silence before torques go to zero; 0: never", within(1e-3, 3600, True), True
+    )
+    watchdog: str = _setting(
+        WATCHDOGS[0], "what torques do then: zero, or hold what they were", _watchdog, True
     )
     joint_state_rate: float = _setting(100.0, "joint states a simulated second; 0: every period", often, True)
     diagnostics_rate: float = _setting(1.0, "diagnostics a second; 0: none", often, True)
@@ -148,13 +183,38 @@ class Settings:
         "", "further outputs there, such as 'energy body.*.position'", _names
     )
     marker_rate: float = _setting(20.0, "markers a second while somebody listens; 0: none", often, True)
+    outputs: Sequence[str] = _setting(
+        "", "outputs on the topic outputs, such as 'energy body.*.position'", _names
+    )
+    poses: Sequence[str] = _setting("", "bodies and frames on pose/NAME and twist/NAME; patterns too", _names)
+    tf: Sequence[str] = _setting("", "bodies and frames on /tf, '*' for all; needs tf2_msgs", _names)
+    reactions: Sequence[str] = _setting(
+        "", "joints whose reactions are on reaction/NAME; patterns too", _names
+    )
+    imus: Sequence[str] = _setting("", "bodies and frames with an inertial sensor, on imu/NAME", _names)
+    wrench_on: str = _setting("", "body or frame that the topic wrench pushes; empty: none", _text)
+    record: str = _setting("", "file to record to, such as run.mcap; empty: none", _text)
+    placed_at: Sequence[float] = _setting(
+        "", "x y z roll pitch yaw of its ground in the frame world, on /tf_static", _pose
+    )
+    frame_prefix: str = _setting("", "in front of all frames, such as 'left/'; for several robots", _text)
     publish_clock: bool = _setting(False, "publish /clock, and stamp messages with simulated time", _flag)
     clock_rate: float = _setting(100.0, "clock messages a simulated second; 0: every period", often, True)
     tracking_frequency: float = _setting(
-        20.0, "rad/s: how stiffly trajectories are followed", within(0.1, 1000), True
+        20.0, "rad/s: how stiffly poses are held and trajectories followed", within(0.1, 1000), True
+    )
+    rehearse: bool = _setting(
+        True, "try trajectories out before following them, and refuse those that can't be", _flag, True
     )
     realtime_priority: float = _setting(0.0, "SCHED_FIFO priority, 1 to 99; 0: none", within(1, 99, True))
     udp: str = _setting("", "HOST:PORT to listen on for a device in the loop; empty: none", _text)
+    udp_peer: str = _setting("", "HOST[:PORT] of the only device heard there; empty: who speaks first", _text)
+    udp_key: str = _setting(
+        "", "file with a key that the device's packets are signed with; empty: none", _text
+    )
+    autostart: bool = _setting(
+        True, "configure and activate itself; false: wait for a lifecycle manager", _flag
+    )
     compile: bool = _setting(True, "compile the equations where a C compiler is found", _flag)
 
     @classmethod
@@ -162,6 +222,10 @@ class Settings:
         """All settings from raw values, defaults for those not given; checks them one by one and together."""
         settings = cls(**{n: s.check(n, values.get(n, s.default)) for n, s in SETTINGS.items()})
         settings.steps  # noqa: B018  raises if step and rate do not fit
+        if settings.publish_clock and settings.mode == FOLLOW_CLOCK:
+            raise SettingError(
+                "one publishes /clock and others follow it: not both publish_clock and follow_clock"
+            )
         if settings.udp and settings.mode == LOCK_STEP:
             raise SettingError(
                 "udp needs time to run by itself; choose mode real_time, or lock_step without udp"
@@ -191,7 +255,8 @@ class Settings:
                 f"{name} can't change while the node runs; start it again with {name}:={value}"
             )
         checked = SETTINGS[name].check(name, value)
-        if name == "mode" and (checked == LOCK_STEP) != (self.mode == LOCK_STEP):
+        change = {checked, self.mode} if name == "mode" and checked != self.mode else set()
+        if change & {LOCK_STEP, FOLLOW_CLOCK} and change != {FOLLOW_CLOCK, PAUSED}:
             raise SettingError(
                 f"mode can't change from {self.mode} to {checked} while the node runs; start it again"
             )

@@ -1,74 +1,159 @@
-"""Start the node, let it run, and leave cleanly whatever ends it."""
+"""Start the node, let it run, and leave cleanly whatever ends it.
+
+A mechanism is built (traced and compiled, at its first start) while nothing of ROS is there: so a
+signal can end that at once, and leaves nothing behind.
+"""
 
 import contextlib
 import gc
+import logging
 import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
-from ..model import CutjointError
+from ..model import CutjointError, Simulation, load
+from ..model.compile.cache import LOG
+from ..model.run.live import made_live
 from ..model.signals import stop_on_signal
-from .node import MechanismNode
-from .settings import REAL_TIME
+from .loop import IDLE, Loop
+from .node import NAME, MechanismNode
+from .parameters import declared, own_overrides
+from .settings import REAL_TIME, Settings
 
 SWITCH = 1e-4  # seconds a thread may keep Python to itself while another waits; 5e-3 by default
 
 
 def run(values: dict[str, Any], ros_arguments: Sequence[str]) -> int:
     """Run until SIGINT or SIGTERM and return 0; `values` are parameters that the command line sets."""
-    with stop_on_signal() as stop:
-        # rclpy's own handlers would shut the context down under our feet.
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    settings, given = _read_settings(overrides, ros_arguments)
+    loop = loop_of(settings, given) if settings.autostart else None
+    with stop_on_signal() as stop, _ros(ros_arguments):
+        node = MechanismNode(overrides, loop, loop_of)
+        node.quit = stop.set
         try:
-            rclpy.init(args=["cutjoint", *ros_arguments], signal_handler_options=SignalHandlerOptions.NO)
-        except Exception as problem:  # rclpy's own error types are private
-            raise CutjointError(f"--ros-args: {str(problem).partition(', at ')[0]}") from problem
-        node: MechanismNode | None = None
-        try:
-            node = MechanismNode(overrides=[Parameter(name, value=value) for name, value in values.items()])
             if not stop.is_set():
                 _work(node, stop)
         finally:
-            if node is not None:
-                node.destroy_node()
-            rclpy.try_shutdown()
+            node.destroy_node()
     return 0
+
+
+@contextmanager
+def _ros(arguments: Sequence[str]) -> Iterator[None]:
+    try:  # rclpy's own handlers would shut the context down under our feet
+        rclpy.init(args=["cutjoint", *arguments], signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as problem:  # rclpy's own error types are private
+        raise CutjointError(f"--ros-args: {str(problem).partition(', at ')[0]}") from problem
+    try:
+        yield
+    finally:
+        rclpy.try_shutdown()
+
+
+def _read_settings(
+    overrides: Sequence[Parameter], ros_arguments: Sequence[str]
+) -> tuple[Settings, dict[str, Any]]:
+    """What the node's parameters will be: asked of a node of the same name that lives for a moment."""
+    with _ros(ros_arguments):
+        node = rclpy.create_node(
+            NAME,
+            parameter_overrides=list(overrides),
+            automatically_declare_parameters_from_overrides=True,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        try:
+            return declared(node), own_overrides(node)
+        finally:
+            node.destroy_node()
+
+
+def loop_of(settings: Settings, parameters: dict[str, Any]) -> Loop:
+    """A mechanism ready to run with values of its parameters; what has to be built for it is told."""
+    say, begin = get_logger(NAME), time.monotonic()
+
+    class Tell(logging.Handler):
+        count = 0
+
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.msg.startswith("built"):
+                self.count += 1
+            else:
+                say.info(f"{settings.mechanism}: {record.getMessage()}")
+
+    tell, level = Tell(), LOG.level
+    LOG.addHandler(tell)
+    LOG.setLevel(logging.INFO)
+    try:
+        described, push = made_live(load(settings.mechanism), settings.live_gravity, settings.wrench_on)
+        simulation = Simulation(
+            described,
+            gravity=settings.gravity,
+            parameters=parameters,
+            start=settings.start,
+            compile=None if settings.compile else False,
+            substeps=settings.substeps,
+        )
+        loop = Loop(simulation, settings)
+        loop.push = push
+    finally:
+        LOG.setLevel(level)
+        LOG.removeHandler(tell)
+    if tell.count:
+        kept = " and kept for the next start" if settings.compile else ""
+        took = time.monotonic() - begin
+        say.info(f"{settings.mechanism}: {tell.count} functions built in {took:.1f} s{kept}")
+    return loop
 
 
 def _work(node: MechanismNode, stop: threading.Event) -> None:
     """The loop in this thread, the executor in another."""
     say = node.get_logger()
-    _prefer(node)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     listener = threading.Thread(target=_listen, args=(executor, node, stop), name="executor", daemon=True)
     listener.start()
     switch = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH)
-    gc.collect()
-    gc.freeze()  # what is there now stays; collections look at new objects only
-    settings = node.settings
-    where = f", device on udp {':'.join(map(str, node.loop.link.address))}" if node.loop.link else ""
-    say.info(
-        f"{settings.mechanism}: {settings.mode} at {settings.rate:g} Hz, "
-        f"inputs {', '.join(node.simulation.inputs) or 'none'}{where}"
-    )
     try:
-        node.loop.run(stop)
+        if node.settings.autostart:
+            node.trigger_configure()
+            if node.failure is None:
+                node.trigger_activate()
+        else:
+            say.info("waits to be configured and activated (lifecycle)")
+        _prefer(node)
+        sys.setswitchinterval(SWITCH)
+        gc.collect()
+        gc.freeze()  # what is there now stays; collections look at new objects only
+        while not stop.is_set() and node.failure is None:
+            if node.loop is None:
+                node.do_jobs(IDLE)
+            else:
+                node.loop.run(stop)
+        if node.failure is not None:
+            raise node.failure
     finally:
         stop.set()
+        if node.loop is not None:
+            node.loop.close()
         sys.setswitchinterval(switch)
         listener.join(timeout=5.0)
         executor.shutdown(timeout_sec=1.0)
-        for line in node.health.last_words(node.loop):
-            say.info(line)
+        if node.loop is not None and node.telling is not None:
+            for line in node.telling.health.last_words(node.loop):
+                say.info(line)
+            node.telling.close()
 
 
 def _listen(executor: SingleThreadedExecutor, node: MechanismNode, stop: threading.Event) -> None:

@@ -1,0 +1,100 @@
+// A mechanism behind the values that ros2_control reads and writes; knows no ROS.
+//
+// It loads the native library that `cutjoint realtime` makes (native.h). Every joint of the URDF, driven, passive or
+// cut, has position, velocity, effort and acceleration; driven ones take an effort, or a position or velocity that
+// they are made to follow by the exact forces (model/equations/driving.py). Mistakes are thrown as one sentence.
+#ifndef CUTJOINT_CONTROL__MECHANISM_HPP_
+#define CUTJOINT_CONTROL__MECHANISM_HPP_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cutjoint_control/native.h"
+
+namespace cutjoint_control
+{
+
+/// What a driven joint is told.
+enum class Order { none, effort, position, velocity };
+
+struct Joint
+{
+  std::string name;
+  int input = -1;  // that drives it
+  Order order = Order::none;
+  double position = 0, velocity = 0, effort = 0, acceleration = 0;
+  double command[4] = {0, 0, 0, 0};  // by order; NaN says nothing
+};
+
+/// A number that a sensor shows: an output of the library.
+struct Reading
+{
+  std::string name;  // such as position.x
+  std::size_t output = 0;
+  double value = 0;
+};
+
+struct Sensor
+{
+  std::string name;
+  std::vector<Reading> readings;
+};
+
+/// Parameters of `<hardware>` or of a sensor, by name.
+using Parameters = std::map<std::string, std::string>;
+
+class Mechanism
+{
+public:
+  /// Parameters: library (needed), step, gravity, start, hold, mode, frequency; see docs/hil.md.
+  explicit Mechanism(const Parameters & parameters);
+  ~Mechanism();
+  Mechanism(const Mechanism &) = delete;
+  Mechanism & operator=(const Mechanism &) = delete;
+
+  /// Joints in the library's order; their addresses stay.
+  std::vector<Joint> & joints() {return joints_;}
+  Joint & joint(const std::string & name);
+  /// A pose ("body") or a wrench ("joint") by the sensor's parameters.
+  Sensor & add_sensor(const std::string & name, const Parameters & parameters);
+
+  /// To the start pose, at rest as described; held until the first command if `hold`.
+  void reset();
+  /// Fill the values of joints and sensors.
+  void read();
+  /// Obey the commands for `period` seconds; false where time stands still because the mechanism can't go on.
+  bool write(double period);
+
+  double time() const;
+  /// Why time stands still, empty if it does not.
+  const std::string & fault() const {return fault_;}
+
+private:
+  struct Library;
+  void choose_inputs();
+  void set_start(const std::string & words);
+  void set_gravity(const std::string & numbers);
+  std::size_t find(cutjoint_kind kind, const std::string & name) const;
+
+  std::unique_ptr<Library> library_;
+  std::unique_ptr<cutjoint_mechanism, void (*)(cutjoint_mechanism *)> owned_{nullptr, nullptr};
+  cutjoint_mechanism * mechanism_ = nullptr;
+  std::vector<Joint> joints_;
+  std::vector<std::unique_ptr<Sensor>> sensors_;
+  std::vector<std::size_t> driven_;  // joint of each input
+  std::vector<Order> takes_;         // what each input is by itself: a force, or a servo's position or velocity
+  std::vector<bool> servo_;          // joints whose motor has a servo of its own
+  std::vector<double> given_, wanted_, follows_, inputs_, held_;
+  Parameters parameters_;
+  double step_ = 0, frequency_ = 0, debt_ = 0;
+  bool hold_ = false, real_time_ = false;
+  long long last_ = 0;  // steady nanoseconds of the last write
+  std::string fault_, said_;
+};
+
+}  // namespace cutjoint_control
+
+#endif  // CUTJOINT_CONTROL__MECHANISM_HPP_

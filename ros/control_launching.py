@@ -1,0 +1,77 @@
+"""What the launch files `*_control.launch.py` share: ros2_control's manager, broadcaster, trajectories."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ..model import CutjointError, load
+from .control_files import BROADCASTER, TRAJECTORY, built_with, control_urdf, controllers
+
+ARGUMENTS = {
+    "library": ("", "native library of the mechanism; made by 'cutjoint realtime' if empty"),
+    "rate": ("500", "updates of the controllers a second"),
+    "step": ("0", "integration step, s; 0: one for each update"),
+    "mode": ("lock_step", "lock_step: an update's period for each update; real_time: as the clock goes"),
+    "gravity": ("", "m/s²: g for (0, 0, -g), or three numbers with commas; the description's if empty"),
+    "start": ("", "coordinates held at the start, such as 'motor1=0.1 motor2=0.2'"),
+    "hold": ("true", "hold the start until the first command"),
+    "frequency": ("20", "rad/s: how stiffly positions and velocities are followed"),
+}
+
+
+def describe_control(mechanism: str) -> Any:
+    """Launch description of a mechanism under ros2_control."""
+    from launch.actions import DeclareLaunchArgument, OpaqueFunction
+
+    from launch import LaunchDescription
+
+    arguments = {"mechanism": (mechanism, "name of an example or path of a description file")} | ARGUMENTS
+    declared = [
+        DeclareLaunchArgument(name, default_value=value, description=about)
+        for name, (value, about) in arguments.items()
+    ]
+    return LaunchDescription([*declared, OpaqueFunction(function=_nodes)])
+
+
+def _nodes(context: Any) -> list[Any]:
+    from launch.substitutions import LaunchConfiguration
+    from launch_ros.actions import Node
+    from launch_ros.parameter_descriptions import ParameterValue
+
+    given = {name: LaunchConfiguration(name).perform(context) for name in ("mechanism", *ARGUMENTS)}
+    text, file = prepared_control(given.pop("mechanism"), float(given.pop("rate")), **given)
+    manager = Node(
+        package="controller_manager",
+        executable="ros2_control_node",
+        parameters=[{"robot_description": ParameterValue(text, value_type=str)}, file],
+        output="screen",
+    )
+    publisher = Node(
+        package="robot_state_publisher",
+        executable="robot_state_publisher",
+        parameters=[{"robot_description": ParameterValue(text, value_type=str)}],
+    )
+    spawners = [
+        Node(package="controller_manager", executable="spawner", arguments=[name, "--param-file", file])
+        for name in (BROADCASTER, TRAJECTORY)
+    ]
+    return [manager, publisher, *spawners]
+
+
+def prepared_control(name: str, rate: float, library: str = "", **hardware: str) -> tuple[str, str]:
+    """URDF and the path of a file of controllers, for a library that is made if none is given."""
+    mechanism = load(name)
+    folder = Path(tempfile.mkdtemp(prefix="cutjoint-control-"))
+    if not library:
+        command = [sys.executable, "-m", "cutjoint.model.cli.main", *built_with(mechanism, name)]
+        done = subprocess.run([*command, "-o", str(folder)], capture_output=True, text=True, check=False)
+        made = sorted(folder.glob("*.so"))
+        if done.returncode or not made:
+            raise CutjointError(f"the library of '{name}' could not be made: {done.stderr.strip()}")
+        library = str(made[0])
+    file = folder / "controllers.yaml"
+    file.write_text(controllers(mechanism, rate), encoding="utf-8")
+    given = {key: value for key, value in hardware.items() if value}
+    return control_urdf(mechanism, str(Path(library).resolve()), **given), str(file)

@@ -1,0 +1,126 @@
+"""Record what the node publishes as MCAP, which Foxglove, rosbags and ros2 bag read, and what replay needs.
+
+Beside the node's own topics a file holds the inputs of every period, and the state wherever something
+other than time changed it: so `cutjoint replay` can make the same motion again. Messages are written by a
+thread of its own; the file is there, whole, when the node has ended.
+"""
+
+import json
+import queue
+import re
+import threading
+from array import array
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from rclpy.serialization import serialize_message
+from std_msgs.msg import Float64MultiArray, String
+
+from ..model import CutjointError
+from ..model.files import write_atomically
+from .loop import Loop
+
+INPUTS, STATES = "cutjoint/inputs", "cutjoint/state"
+PLAIN = {"double": "float64", "float": "float32", "boolean": "bool", "octet": "byte"}
+
+
+class McapRecorder:
+    """One file; `channel` gives a function that writes messages of a topic."""
+
+    def __init__(self, path: str, loop: Loop):
+        try:
+            from mcap.writer import CompressionType, Writer
+        except ImportError as problem:
+            raise CutjointError("recording needs the package mcap: 'pip install cutjoint[ros]'") from problem
+        self._files = ExitStack()
+        whole = self._files.enter_context(write_atomically(path))
+        self._stream = self._files.enter_context(whole.open("wb"))
+        self._writer = Writer(self._stream, compression=CompressionType.ZSTD)
+        self._writer.start(profile="ros2", library="cutjoint")
+        self._schemas: dict[str, int] = {}
+        self._waiting: queue.SimpleQueue[tuple[int, int, int, bytes] | None] = queue.SimpleQueue()
+        settings = loop.settings
+        about = {"mechanism": settings.mechanism, "rate": settings.rate, "steps": settings.steps}
+        about |= {"gravity": list(loop.simulation.mechanism.gravity), "substeps": settings.substeps}
+        about |= {"live_gravity": settings.live_gravity, "wrench_on": settings.wrench_on}
+        self._writer.add_metadata("cutjoint", {key: json.dumps(value) for key, value in about.items()})
+        self._loop, self.written = loop, 0
+        self._before = self._ahead = 0  # simulated time of the last message, and what resets took back
+        self._inputs = self.channel(Float64MultiArray, f"/{INPUTS}")
+        self._states = self.channel(String, f"/{STATES}")
+        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
+        self._thread.start()
+
+    def channel(self, kind: Any, topic: str) -> Callable[[Any], None]:
+        """A function that records a message of a topic, stamped with simulated time."""
+        name, text = definition(kind)
+        if name not in self._schemas:
+            self._schemas[name] = self._writer.register_schema(name, "ros2msg", text.encode())
+        channel, count = self._writer.register_channel(topic, "cdr", self._schemas[name]), 0
+
+        def write(message: Any) -> None:
+            nonlocal count
+            count += 1
+            self._waiting.put((channel, self._loop.nanoseconds, count, serialize_message(message)))
+
+        return write
+
+    def inputs(self, loop: Loop) -> None:
+        """Of the period that has just passed."""
+        self._inputs(Float64MultiArray(data=array("d", loop.simulation.u.tobytes())))
+
+    def state(self, loop: Loop) -> None:
+        """Where it is, because something other than time put it there."""
+        s = loop.simulation.state
+        names = ("q", "v", "p")
+        values = {name: getattr(s, name).tolist() for name in names}
+        self._states(String(data=json.dumps({"time": s.time, "work": s.work, **values})))
+
+    def _work(self) -> None:
+        while (item := self._waiting.get()) is not None:
+            channel, at, sequence, data = item
+            if at < self._before:  # a reset: a file's time never goes back
+                self._ahead += self._before - at
+            self._before = at
+            self._writer.add_message(channel, at + self._ahead, data, at, sequence)
+            self.written += 1
+
+    def close(self) -> None:
+        """Write what waits, and give the file its name."""
+        self._waiting.put(None)
+        self._thread.join()
+        self._writer.finish()
+        self._stream.close()
+        self._files.close()
+
+
+def definition(kind: Any) -> tuple[str, str]:
+    """Name and text of a message's type, and of all that it consists of, as MCAP wants them."""
+    texts: dict[str, str] = {}
+
+    def add(made: Any) -> str:
+        package = made.__module__.partition(".")[0]
+        full = f"{package}/msg/{made.__name__}"
+        if full not in texts:
+            texts[full] = ""
+            lines = [f"{_field(t, made)} {n}" for n, t in made.get_fields_and_field_types().items()]
+            texts[full] = "\n".join(lines)
+        return full
+
+    def _field(text: str, made: Any) -> str:
+        """A type as .msg files write it; types of messages are added on the way."""
+        if found := re.fullmatch(r"sequence<(.+?)(?:, (\d+))?>", text):
+            most = f"<={found[2]}" if found[2] else ""
+            return f"{_field(found[1], made)}[{most}]"
+        if found := re.fullmatch(r"(.+)\[(\d+)\]", text):
+            return f"{_field(found[1], made)}[{found[2]}]"
+        if "/" in text:
+            package, name = text.split("/")
+            add(getattr(__import__(f"{package}.msg", fromlist=[name]), name))
+            return f"{package}/{name}"
+        return PLAIN.get(text, text)
+
+    name = add(kind)
+    rest = [f"{'=' * 80}\nMSG: {n.replace('/msg/', '/')}\n{t}" for n, t in texts.items() if n != name]
+    return name, "\n".join([texts[name], *rest])
