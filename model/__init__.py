@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .describe.mechanism import (
         Body,
+        Bushing,
         Coupling,
         Frame,
         Joint,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AssemblyError",
     "Body",
+    "Bushing",
     "Coupling",
     "CutjointError",
     "DescriptionError",
@@ -52,6 +54,7 @@ __all__ = [
 _HOMES = {
     "describe.mechanism": (
         "Body",
+        "Bushing",
         "Coupling",
         "Frame",
         "Joint",

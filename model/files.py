@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import CutjointError
+from .programs import unfinished
 
 FORMATS = ("png", "svg", "pdf")  # of pictures
 
@@ -46,11 +47,12 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     regular = target.is_file() or not target.exists()
     temporary = target.with_name(f".{target.stem}-{uuid.uuid4().hex[:8]}{target.suffix}")
     try:
-        yield temporary if regular else path
-        if regular and target.exists():
-            shutil.copymode(target, temporary)
-        if regular:
-            temporary.replace(target)
+        with unfinished(temporary):
+            yield temporary if regular else path
+            if regular and target.exists():
+                shutil.copymode(target, temporary)
+            if regular:
+                temporary.replace(target)
     except BrokenPipeError:  # the reader of a pipe has had enough: no fault of the file
         raise
     except OSError as error:

@@ -1,12 +1,76 @@
-"""Ctrl-C and SIGTERM as an event that long-running commands look at."""
+"""Ctrl-C and SIGTERM: the end of a command, or an event that long-running ones look at."""
 
+import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
+
+from .programs import allow_programs, clear_scratch, stop_programs
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+PATIENCE = 1.0  # seconds that a command has to end by itself
+
+
+class Told:
+    """Which signal asked the command to end, if one did."""
+
+    signal: int | None = None
+
+
+@contextmanager
+def end_on_signal() -> Iterator[Told]:
+    """Let SIGINT and SIGTERM end a command: in good order if it can, at once if it can't.
+
+    The main thread is interrupted as by Ctrl-C, so that what is half done is undone. But code that is not
+    Python's may hold it, or swallow the interruption: CasADi does both while it traces. So a thread is
+    woken as well: it ends the programs that run and, after some patience, the process, with nothing left
+    behind.
+    """
+    told, over = Told(), threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield told
+        return
+    inner, outer = socket.socketpair()
+    outer.setblocking(False)
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        told.signal = told.signal or signum
+        raise KeyboardInterrupt
+
+    def watch() -> None:
+        woken = inner.recv(1)
+        if not woken:
+            return
+        told.signal = told.signal or woken[0]
+        stop_programs()
+        if not over.wait(PATIENCE):
+            clear_scratch()
+            print("cutjoint: stopped", file=sys.stderr, flush=True)
+            os._exit(128 + woken[0])
+
+    before = {signum: signal.getsignal(signum) for signum in SIGNALS}
+    heard = [signum for signum in SIGNALS if before[signum] is not signal.SIG_IGN]
+    for signum in heard:
+        signal.signal(signum, interrupt)
+    descriptor = signal.set_wakeup_fd(outer.fileno(), warn_on_full_buffer=False)
+    watcher = threading.Thread(target=watch, name="end on signal", daemon=True)
+    watcher.start()
+    try:
+        yield told
+    finally:
+        over.set()
+        for signum in heard:  # a command that ended by a signal of its own ignores further ones
+            if signal.getsignal(signum) is not signal.SIG_IGN:
+                signal.signal(signum, before[signum])
+        signal.set_wakeup_fd(descriptor)
+        outer.close()
+        watcher.join()
+        inner.close()
+        allow_programs()
 
 
 @contextmanager

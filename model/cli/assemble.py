@@ -10,7 +10,7 @@ from ..errors import CutjointError
 from ..loading import load
 from ..show.table import table
 from ..simulation import Simulation
-from .common import MANY, Options, check_targets, kept_form, read_pairs, tell_written, to_json
+from .common import Options, check_targets, kept_form, read_joints, tell_written, to_json
 
 HELP = "Close the loops, starting from the drawn pose, and print where every joint ends up."
 EXAMPLE = """
@@ -22,7 +22,7 @@ cutjoint assemble parts.yaml   # an assembly problem: bodies and constraints, do
 
 def add_arguments(option: Options) -> None:
     option("mechanism")
-    option("--set", "JOINT=VALUE", "hold a joint at a coordinate (rad or m)", **MANY)
+    option("--set", text="hold a joint at a coordinate (rad or m, or with a unit: 10deg)")
     option("-o --output", "FILE", "write the description with this pose to start from")
     option("--json")
 
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     if _holds_parts(args.mechanism):
         return _assemble_parts(args)
     mechanism = load(args.mechanism)
-    held = read_pairs(args.set, [j.name for j in mechanism.joints], "--set", "joint")
+    held = read_joints(args.set, mechanism)
     simulation = Simulation(mechanism, compile=False)
     report = simulation.assemble(held)
     if args.json:

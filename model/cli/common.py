@@ -7,18 +7,21 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isfinite
+from math import isfinite, radians
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..describe.flaws import nearest
-from ..errors import CutjointError, UnknownName
+from ..describe.units import in_unit, quantity
+from ..errors import CutjointError, DescriptionError, UnknownName
 from ..files import check_writable, picture_format
 
 if TYPE_CHECKING:
+    from ..describe.mechanism import Mechanism
     from ..simulation import Simulation
+    from ..variables import Variables
 
 
 MANY: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
@@ -29,6 +32,25 @@ COMMON: dict[str, dict[str, Any]] = {
         "help": "name of an example, a description file, or a robot in URDF, MJCF or SDF",
     },
     "--torque": {**MANY, "metavar": "NAME=VALUE"},
+    "--set": {
+        **MANY,
+        "metavar": "JOINT=VALUE",
+        "help": "hold a joint at a coordinate while it is assembled (rad or m, or 10deg)",
+    },
+    "--parameter": {
+        **MANY,
+        "metavar": "NAME=VALUE",
+        "help": "another value of a parameter of the description; several numbers with commas",
+    },
+    "--view": {
+        "metavar": "A,E",
+        "help": "look from azimuth A and elevation E, degrees (default: chosen, or -75,22)",
+    },
+    "--unit": {
+        **MANY,
+        "metavar": "UNIT",
+        "help": "units to show results in, such as deg mm; they serve speeds too (default: SI)",
+    },
     "--gravity": {
         "metavar": "G",
         "help": "gravity in m/s² instead of the description's: a number for -z, or X,Y,Z",
@@ -66,37 +88,48 @@ def read_gravity(text: str | None) -> float | tuple[float, ...] | None:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def number(text: str, option: str) -> float:
-    """A finite number, or a sentence that says where it is missing."""
+def number(text: str, option: str, unit: str | None = None) -> float:
+    """A finite number, with a unit where there may be one, or a sentence that says where it is missing."""
     try:
         value = float(text)
     except ValueError:
-        raise CutjointError(f"{option}: '{text}' is not a number") from None
+        if unit is None or not text.lstrip(" +-.")[:1].isdigit():
+            raise CutjointError(f"{option}: '{text}' is not a number") from None
+        try:
+            value = quantity(text, unit)
+        except DescriptionError as error:
+            raise CutjointError(f"{option} {error}") from None
     if not isfinite(value):
         raise CutjointError(f"{option}: '{text}' is not a finite number")
     return value
 
 
-def positive(text: str, option: str) -> float:
+def positive(text: str, option: str, unit: str | None = None) -> float:
     """A number above zero."""
-    value = number(text, option)
+    value = number(text, option, unit)
     if value <= 0:
         raise CutjointError(f"{option} must be more than zero, not {text}")
     return value
 
 
-def read_pairs(words: Sequence[str], known: Sequence[str], option: str, what: str) -> dict[str, float]:
-    """`name=value` words as a mapping; `all=value` stands for every known name."""
+def read_pairs(
+    words: Sequence[str], known: Sequence[str] | Mapping[str, str], option: str, what: str
+) -> dict[str, float]:
+    """`name=value` words as a mapping; `all=value` stands for every known name.
+
+    Values may have units where `known` names them.
+    """
+    units = known if isinstance(known, Mapping) else {}
     pairs: dict[str, float] = {}
     for word in words:
         name, equals, text = word.partition("=")
         if not equals:
             raise CutjointError(f"{option} takes NAME=VALUE, not '{word}'")
-        value = number(text, f"{option} {name}")
-        if name == "all" and "all" not in known:
-            pairs.update(dict.fromkeys(known, value))
-        else:
-            pairs[check_name(name, known, option, what)] = value
+        everything = name == "all" and "all" not in known
+        for each in known if everything else [check_name(name, known, option, what)]:
+            pairs[each] = number(text, f"{option} {name}", units.get(each))
+        if everything and not known:
+            number(text, f"{option} {name}")
     return pairs
 
 
@@ -113,10 +146,72 @@ def prepared(args: argparse.Namespace, kind: type[Simulation] | None = None, **o
     from ..simulation import Simulation
 
     mechanism = load(args.mechanism)
-    inputs = read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder")
+    inputs = read_torques(args.torque, mechanism)
+    if getattr(args, "set", None):
+        options["start"] = read_joints(args.set, mechanism)
+    if getattr(args, "parameter", None):
+        options["parameters"] = read_parameters(args.parameter, mechanism)
     simulation = (kind or Simulation)(mechanism, gravity=read_gravity(args.gravity), **options)
     simulation.set_inputs(inputs)
     return simulation
+
+
+def read_torques(words: Sequence[str], mechanism: Mechanism) -> dict[str, float]:
+    """What `--torque` gives: inputs and their values."""
+    units = {v.name: v.unit for v in _names(mechanism).inputs.columns()}
+    return read_pairs(words, units, "--torque", "motor or cylinder")
+
+
+def read_joints(words: Sequence[str], mechanism: Mechanism) -> dict[str, float]:
+    """What `--set` holds: joints and their coordinates."""
+    kinds = {joint.name: mechanism.joint_type(joint) for joint in mechanism.joints}
+    units = {name: kind.position_units[0] if kind and kind.nq == 1 else "1" for name, kind in kinds.items()}
+    return read_pairs(words, units, "--set", "joint")
+
+
+def read_parameters(words: Sequence[str], mechanism: Mechanism) -> dict[str, Any]:
+    """What `--parameter` changes: names, and a number or several with commas, each with its unit."""
+    known, found = _names(mechanism).parameters, {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise CutjointError(f"--parameter takes NAME=VALUE, not '{word}'")
+        check_name(name, list(known.named), "--parameter", "parameter")
+        parameter, parts = known.whole(name), text.split(",")
+        if len(parts) != parameter.size:
+            raise CutjointError(f"--parameter {name} takes {parameter.size} number(s), not {len(parts)}")
+        pairs = zip(parts, parameter.units, strict=True)
+        numbers = [number(part.strip(), f"--parameter {name}", unit) for part, unit in pairs]
+        found[name] = numbers if parameter.size > 1 else numbers[0]
+    return found
+
+
+def _names(mechanism: Mechanism) -> Variables:
+    from ..equations.topology import span  # help should not wait for it
+    from ..variables import variables
+
+    return variables(mechanism, span(mechanism))
+
+
+def read_view(text: str | None) -> tuple[float, float] | None:
+    """Azimuth and elevation in radians from two numbers of degrees, None when nothing was said."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 2:
+        raise CutjointError(f"--view takes azimuth and elevation in degrees, such as -60,30, not '{text}'")
+    azimuth, elevation = (number(part, "--view") for part in parts)
+    if abs(elevation) > 90:
+        raise CutjointError(f"--view: an elevation is between -90 and 90 degrees, not {elevation:g}")
+    return radians(azimuth), radians(elevation)
+
+
+def check_units(units: Sequence[str]) -> None:
+    """Refuse units that are none, before the work starts."""
+    try:
+        in_unit("1", units)
+    except DescriptionError as error:
+        raise CutjointError(f"--unit: {error}") from None
 
 
 def kept_form(source: str) -> str | None:

@@ -94,4 +94,4 @@ def _singles(simulation: Simulation) -> Mapping[str, float]:
     """Values of all joints with one coordinate."""
     values = JointValues(simulation)
     values.read()
-    return dict(zip(values.names, (float(x) for x in values.position), strict=True))
+    return {joint.name: float(x) for joint, x in zip(values.joints, values.position, strict=False)}

@@ -37,6 +37,8 @@ def add_arguments(option: Options) -> None:
     at_rest = Options(option.parser.add_mutually_exclusive_group())
     at_rest("--hold", text="at rest, with the inputs that hold the pose")
     at_rest("--settle", text="at the equilibrium nearest to the pose")
+    option("--set")
+    option("--parameter")
     option("--gravity")
     option("--save", "FILE", "write the model (.json or .npz)")
     option("--plot", "FILE", "eigenvalues and frequency response (png, svg or pdf)")
@@ -132,7 +134,9 @@ def page(name: str, model: LinearModel, rest: Equilibrium | None, moving: str = 
     for m in model.modes():
         modes.append((m.eigenvalue.real, m.eigenvalue.imag, m.frequency, m.damping, _largest(m)))
     header = ("real (1/s)", "imaginary (rad/s)", "frequency (Hz)", "damping", "moves most")
-    return "\n".join([*lines, "modes:", table(modes, header)])
+    return "\n".join(
+        [*lines, "modes:", table(modes, header)] if modes else [*lines, "no modes: nothing can move"]
+    )
 
 
 def _pairs(values: dict[str, float]) -> str:

@@ -15,13 +15,12 @@ import importlib.util
 import os
 import signal
 import sys
-import threading
 import warnings
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 from ..errors import AssemblyError, CutjointError, SimulationError, UnknownName
+from ..signals import Told, end_on_signal
 from .common import Options
 
 # Name -> module, one-line help. Those whose module is not installed are not offered.
@@ -29,21 +28,27 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("cutjoint.model.cli.list", "list the mechanisms that come with cutjoint"),
     "import": ("cutjoint.model.cli.import_robot", "read a URDF, MJCF or SDF file, with a report"),
     "convert": ("cutjoint.model.cli.convert", "write a mechanism as URDF, MJCF, SDF or YAML"),
+    "new": ("cutjoint.model.cli.new", "write a description to start your own from"),
+    "check": ("cutjoint.model.cli.check", "all that is wrong with a description"),
+    "schema": ("cutjoint.model.cli.schema", "a JSON Schema of descriptions, for editors"),
     "show": ("cutjoint.model.cli.show", "bodies, joints, loops, mobility; draw a picture"),
     "assemble": ("cutjoint.model.cli.assemble", "close the loops and print the coordinates"),
     "simulate": ("cutjoint.model.cli.simulate", "run a mechanism; write a table or a plot"),
     "linearize": ("cutjoint.model.cli.linearize", "matrices A, B, C, D and eigenvalues"),
     "verify": ("cutjoint.model.cli.verify", "check a mechanism and say what to trust"),
     "propagate": ("cutjoint.model.cli.propagate", "carry a design change through the loops"),
+    "sweep": ("cutjoint.model.cli.sweep", "many runs with different numbers, a row each"),
     "export": ("cutjoint.fmu.cli", "write a functional mock-up unit (FMU)"),
+    "realtime": ("cutjoint.fmu.realtime_cli", "make a native loop for hardware in the loop"),
     "node": ("cutjoint.ros.cli", "run a mechanism as a ROS 2 node"),
+    "replay": ("cutjoint.ros.replay_cli", "make a recorded motion again, or publish it"),
     "view": ("cutjoint.model.cli.view", "move a mechanism in the browser"),
     "bench": ("cutjoint.benchmarks.cli", "measure speed beside other engines"),
     "reproduce": ("cutjoint.model.cli.reproduce", "tables and figures of the papers"),
 }
 DEBUG = "CUTJOINT_DEBUG"
 UNEXPECTED, USAGE, NOT_ASSEMBLED, NOT_SIMULATED = 1, 2, 3, 4
-INTERRUPTED, BROKEN_PIPE, TERMINATED = (128 + signum for signum in (2, 13, 15))
+BROKEN_PIPE = 128 + 13
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -52,30 +57,37 @@ def main(argv: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without · or ² still gets the rest
             stream.reconfigure(errors="replace")
-    old_handler = _terminate_cleanly()
+    with end_on_signal() as told:
+        return _ended(arguments, told)
+
+
+def _ended(arguments: list[str], told: Told) -> int:
+    """The exit code of a command line that is run."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _print_once()
+            # of a state that is infinite, which is then said in words
+            warnings.filterwarnings("ignore", message="invalid value encountered in dot")
             code = _dispatch(arguments)
+        if told.signal:  # the interruption was swallowed on the way
+            raise KeyboardInterrupt
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
     except SystemExit as exit_:  # argparse: --help, --version, wrong usage
         return exit_.code if isinstance(exit_.code, int) else UNEXPECTED
     except KeyboardInterrupt:
-        return _fail("stopped", INTERRUPTED)
+        return _fail("stopped", 128 + (told.signal or signal.SIGINT))
     except BrokenPipeError:
         # The reader of our output has gone (`cutjoint list | head -1`): nothing left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:
+        if told.signal:  # an interruption that other people's code turned into something else
+            return _fail("stopped", 128 + told.signal)
         if os.environ.get(DEBUG):
             raise
         return _report(error)
-    finally:
-        # A command that ended by a signal ignores further ones until the process has gone.
-        if old_handler is not None and signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
-            signal.signal(signal.SIGTERM, old_handler)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -179,17 +191,6 @@ def _print_once() -> Callable[..., None]:
             print(f"cutjoint: {message}", file=sys.stderr)
 
     return show
-
-
-def _terminate_cleanly() -> Any:
-    """Let SIGTERM unwind the stack like Ctrl-C, so that temporary files are removed."""
-    if threading.current_thread() is not threading.main_thread():
-        return None
-
-    def stop(signum: int, frame: FrameType | None) -> None:
-        raise SystemExit(TERMINATED)
-
-    return signal.signal(signal.SIGTERM, stop)
 
 
 if __name__ == "__main__":

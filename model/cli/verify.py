@@ -3,7 +3,7 @@
 import argparse
 
 from ..show.table import table
-from .common import Options, positive, progress_bar, read_gravity, read_pairs, to_json
+from .common import Options, positive, progress_bar, read_gravity, read_torques, to_json
 from .main import NOT_SIMULATED
 
 HELP = "Put a mechanism through what an expert would check, with numbers, and say whether to trust it."
@@ -32,9 +32,9 @@ def run(args: argparse.Namespace) -> int:
     from ..loading import load
     from ..verify import verify
 
-    time, step = positive(args.time, "--time"), positive(args.step, "--step")
+    time, step = positive(args.time, "--time", "s"), positive(args.step, "--step", "s")
     mechanism = load(args.mechanism)
-    inputs = read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder")
+    inputs = read_torques(args.torque, mechanism)
     with progress_bar(args) as progress:
         report = verify(
             mechanism,

@@ -16,6 +16,7 @@ import numpy as np
 from ..describe import parameters
 from ..describe.check import check
 from ..describe.mechanism import Mechanism
+from ..describe.motors import TORQUE
 from ..equations.loops import of_poses
 from ..equations.terms import Equations, closure, equations, retraction
 from ..equations.topology import start_coordinates
@@ -53,7 +54,8 @@ class Design:
         self.mechanism = check(mechanism)
         geometry = (at for at in parameters.paths(self.mechanism) if at.field.changes_geometry)
         dims = {f"d{k}": at.whole for k, at in enumerate(geometry)}
-        self._marked = replace(self.mechanism, parameters=dims)
+        motors = tuple(replace(motor, drive=TORQUE) for motor in self.mechanism.motors)
+        self._marked = replace(self.mechanism, parameters=dims, motors=motors)  # who moves it is no matter
         eq = self.equations = equations(self._marked)
         self.tree = eq.tree
         self.blocks = tuple(self._blocks(eq))

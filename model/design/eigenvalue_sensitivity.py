@@ -56,6 +56,11 @@ def eigenvalue_sensitivities(
             f"'{simulation.mechanism.name}' has velocity constraints and rests at whole families of poses, "
             "of which none can be followed; hold the independent coordinates"
         )
+    if follow and eq.tree.nz:
+        raise SimulationError(
+            f"'{simulation.mechanism.name}' has states of drives or friction, which an equilibrium that is "
+            "followed would have to move too; hold the independent coordinates"
+        )
     if follow:
         if np.abs(acceleration).max(initial=0) > AT_REST or np.abs(at[1]).max(initial=0) > AT_REST:
             raise SimulationError(

@@ -136,6 +136,11 @@ class Marked:
         self, simulation: Simulation, paths: str | Iterable[str], independent: Iterable[str] | None = None
     ):
         paths = [paths] if isinstance(paths, str) else list(paths)
+        if simulation.motions:
+            raise SimulationError(
+                f"'{simulation.mechanism.name}' has driven motions, which sensitivities do not know; "
+                "let its motors drive by torque"
+            )
         picked, count = selected(simulation.engine, simulation.state, independent)
         described = simulation.engine.described(simulation.p)
         marked = {f"p{k}": described.parameters.get(name, name) for k, name in enumerate(paths)}

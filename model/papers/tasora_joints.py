@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..cartesian.laws import ramp
 from ..cartesian.lock import ROWS, TABLE1, Lock, Marker, masks
 from ..joints import euler
 from ..joints.types import LOCK_ROWS
+from ..laws import ramp
 from ..manifold.rank import rank_of
 from . import Progress, Study, Verdict
 

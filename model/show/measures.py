@@ -19,7 +19,8 @@ def whole_weight(mechanism: Mechanism) -> float:
 def most_drive(driven: Variable, weighs: float, size: float, value: float = 0.0) -> float:
     """Where the slider of an input ends: at its limit, or at a round number that moves the mechanism."""
     typical = weighs * (size if driven.unit == "N.m" else 1.0)
-    return driven.high if math.isfinite(driven.high) else round_up(max(typical / 2, 2 * abs(value)))
+    most = max(-driven.low, driven.high)
+    return most if math.isfinite(most) else round_up(max(typical / 2, 2 * abs(value)))
 
 
 def round_up(value: float) -> float:

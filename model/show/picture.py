@@ -6,7 +6,7 @@ straight on, others from above at an angle.
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..describe.mechanism import GROUND, Joint, Mechanism, Strut
 from ..joints.types import TYPES
 from ..robots.surfaces import surfaces
 from .plot import save_figure
-from .sketch import Pose, View, at, body_points, choose_view, family, joint_frame, strut_ends
+from .sketch import Angle, Pose, View, at, body_points, choose_view, family, joint_frame, strut_ends
 
 COLOURS = ("#4878b0", "#5b9e5f", "#9a6fb0", "#3f9ca3", "#8c6d4f", "#c28aa8", "#7f8a3a", "#6b7a8f")
 INK, CUT, MOTOR, GROUND_COLOUR = "#222222", "#d62728", "#f08c00", "#777777"
@@ -30,23 +30,82 @@ LEGEND: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fr
 
 
 def save_picture(
-    path: str | os.PathLike[str], mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] = ()
+    path: str | os.PathLike[str],
+    mechanism: Mechanism,
+    poses: Mapping[str, Pose],
+    cuts: Collection[str] = (),
+    angle: Angle | None = None,
 ) -> None:
     """Draw and write to a file; its ending (png, svg, pdf) chooses the format."""
-    save_figure(path, draw(mechanism, poses, cuts), tight=True)
+    save_figure(path, draw(mechanism, poses, cuts, angle), tight=True)
 
 
-def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] = ()) -> Figure:
+def draw(
+    mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] = (), angle: Angle | None = None
+) -> Figure:
     """The picture of a mechanism whose bodies have these poses; `cuts` are marked red."""
     poses = {**poses, GROUND: (np.eye(3), np.zeros(3))}
-    points = body_points(mechanism, poses)
-    view = choose_view(mechanism, poses, points)
+    view = choose_view(mechanism, poses, body_points(mechanism, poses), angle)
     figure = Figure(figsize=(9, 7), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.axis("off")
     families = families_of(mechanism)
+    solid = _paint(axes, view, mechanism, poses, cuts)
+    _draw_names(axes, view, mechanism, poses)
+    _draw_compass(axes, view)
+    axes.legend(handles=_legend(mechanism, families, cuts, solid), **LEGEND)
+    axes.set_title(mechanism.name, fontsize=14, color=INK)
+    axes.margins(0.08)
+    low, high = axes.get_ylim()
+    wide = np.ptp(axes.get_xlim())
+    if high - low < 0.55 * wide:  # leave the legend room beside a mechanism that is drawn flat
+        axes.set_ylim((low + high - 0.55 * wide) / 2, (low + high + 0.55 * wide) / 2)
+    return figure
+
+
+class Stage:
+    """Where a motion is drawn picture by picture: one view, one size, room for all of it."""
+
+    def __init__(self, mechanism: Mechanism, everywhere: Sequence[Mapping[str, Pose]], angle: Angle | None):
+        self.mechanism = mechanism
+        first = everywhere[0]
+        self.view = choose_view(mechanism, first, body_points(mechanism, first), angle)
+        cloud = np.vstack([self._flat(poses) for poses in everywhere])
+        low, high = cloud.min(axis=0), cloud.max(axis=0)
+        middle, reach = (low + high) / 2, (high - low) / 2 + 0.1 * self.view.size
+        width, height = 6.4, float(np.clip(6.4 * reach[1] / reach[0], 3.6, 6.4))
+        self.figure = Figure(figsize=(width, round(50 * height) / 50), dpi=100)  # ends on even pixels
+        self.canvas = FigureCanvasAgg(self.figure)
+        self.axes = self.figure.add_axes((0, 0, 1, 1))
+        scale = max(reach[0] / width, reach[1] / height)
+        self.limits = [
+            (m - scale * size, m + scale * size) for m, size in zip(middle, (width, height), strict=True)
+        ]
+
+    def _flat(self, poses: Mapping[str, Pose]) -> np.ndarray:
+        held = [points for points in body_points(self.mechanism, poses).values() if len(points)]
+        coms = [at(poses[body.name], body.com) for body in self.mechanism.bodies]
+        return self.view.flat(np.vstack([*held, coms]))
+
+    def image(self, poses: Mapping[str, Pose], says: str) -> np.ndarray:
+        """The mechanism in a pose as a picture (height, width, 3)."""
+        self.axes.clear()
+        self.axes.axis("off")
+        _paint(self.axes, self.view, self.mechanism, poses, ())
+        self.axes.set_xlim(self.limits[0])
+        self.axes.set_ylim(self.limits[1])
+        self.axes.text(0.02, 0.02, says, transform=self.axes.transAxes, color=INK)
+        self.canvas.draw()
+        return np.asarray(self.canvas.buffer_rgba())[:, :, :3].copy()
+
+
+def _paint(
+    axes: Any, view: View, mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str]
+) -> set[str]:
+    """Ground, bodies, springs and joints; returns the bodies that are drawn as solids."""
+    points, families = body_points(mechanism, poses), families_of(mechanism)
     _draw_ground(axes, view, points[GROUND])
     solid = _draw_visuals(axes, view, mechanism, poses, families)
     for body in mechanism.bodies:
@@ -59,16 +118,7 @@ def draw(mechanism: Mechanism, poses: Mapping[str, Pose], cuts: Collection[str] 
     for joint in mechanism.joints:
         if TYPES[joint.type].locks:
             _draw_joint(axes, view, joint, poses, joint.name in cuts, joint.name in driven)
-    _draw_names(axes, view, mechanism, poses)
-    _draw_compass(axes, view)
-    axes.legend(handles=_legend(mechanism, families, cuts, solid), **LEGEND)
-    axes.set_title(mechanism.name, fontsize=14, color=INK)
-    axes.margins(0.08)
-    low, high = axes.get_ylim()
-    wide = np.ptp(axes.get_xlim())
-    if high - low < 0.55 * wide:  # leave the legend room beside a mechanism that is drawn flat
-        axes.set_ylim((low + high - 0.55 * wide) / 2, (low + high + 0.55 * wide) / 2)
-    return figure
+    return solid
 
 
 def _draw_visuals(

@@ -21,7 +21,7 @@ from ..robots.surfaces import outline, surfaces
 from ..simulation import Simulation
 from .measures import LONGEST, REACH, whole_weight
 from .picture import MOTOR, families_of
-from .sketch import at, body_points, choose_view, family
+from .sketch import Angle, at, body_points, choose_view, family
 
 GROUND_COLOUR, ROD, ARROW = "#bbbbbb", "#6e6e6e", "#dc3c8c"
 MARGIN = 1.1  # times the reach of the mechanism at its start
@@ -62,10 +62,10 @@ def frame_names(simulation: Simulation) -> list[str]:
     return [*names, *(name for j in mechanism.joints if (name := f"reaction.{j.name}.force") in known)]
 
 
-def scene(simulation: Simulation, places: Mapping[str, int]) -> dict[str, Any]:
+def scene(simulation: Simulation, places: Mapping[str, int], angle: Angle | None = None) -> dict[str, Any]:
     """All that stays as it is while the mechanism moves; `places` are those of the readings in y."""
     mechanism, poses = simulation.mechanism, simulation.body_poses()
-    view = choose_view(mechanism, poses, body_points(mechanism, poses))
+    view = choose_view(mechanism, poses, body_points(mechanism, poses), angle)
     right, _, toward = view.axes
     drawn, colours = corners(mechanism), families_of(mechanism)
     seen = surfaces(mechanism)[0]

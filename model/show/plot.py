@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ..describe.parameters import split
+from ..describe.units import typeset
 from ..files import picture_format, write_atomically
 
 MOST_LINES = 12  # of one panel that still get a legend
@@ -46,7 +47,7 @@ def group(names: Sequence[str], units: Mapping[str, str]) -> dict[tuple[str, str
     panels: dict[tuple[str, str], list[str]] = {}
     for name in names:
         parts = split(name)[0].split(".")
-        kind = f"{parts[0]} {parts[-1]}" if len(parts) > 1 else parts[0]
+        kind = f"{parts[0]} {parts[-1]}" if len(parts) > 1 and parts[0] != "input" else parts[0]
         panels.setdefault((kind, units.get(name, "")), []).append(name)
     return panels
 
@@ -58,7 +59,7 @@ def _panel(axes: Any, time: np.ndarray, lines: Mapping[str, np.ndarray], kind: s
         axes.plot(time, shown, linewidth=1.3, label=_label(name))
     if logarithmic:
         axes.set_yscale("log")
-    axes.set_ylabel(f"{kind}\n({unit})" if unit else kind)
+    axes.set_ylabel(f"{kind}\n({typeset(unit)})" if unit and unit != "1" else kind)
     axes.grid(alpha=0.3)
     axes.margins(x=0)
     if 1 < len(lines) <= MOST_LINES:
@@ -71,4 +72,4 @@ def _label(name: str) -> str:
     parts = whole.split(".")
     in_space = parts[0] in ("body", "reaction") and parts[-1] != "orientation"
     component = "" if k is None else f" {'xyz'[k - 1] if in_space else k}"
-    return (".".join(parts[1:-1]) or whole) + component
+    return (".".join(parts[1:] if parts[0] == "input" else parts[1:-1]) or whole) + component

@@ -13,7 +13,8 @@ from ..joints.types import TYPES
 from ..robots.shapes import points, rods
 
 Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and origin (3,) of a body in the world
-AZIMUTH, ELEVATION = radians(-75), radians(22)  # of the viewer, for spatial mechanisms
+Angle = tuple[float, float]  # azimuth and elevation of the viewer, radians
+FROM_ABOVE: Angle = (radians(-75), radians(22))  # for spatial mechanisms
 
 
 class View(NamedTuple):
@@ -52,27 +53,34 @@ def body_points(mechanism: Mechanism, poses: Mapping[str, Pose]) -> dict[str, np
     return {name: np.array([at(pose, p) for p in held[name]]).reshape(-1, 3) for name, pose in poses.items()}
 
 
-def choose_view(mechanism: Mechanism, poses: Mapping[str, Pose], points: Mapping[str, np.ndarray]) -> View:
-    """Straight on if all moves stay in one plane, from above at an angle otherwise; gravity pulls down."""
+def choose_view(
+    mechanism: Mechanism,
+    poses: Mapping[str, Pose],
+    points: Mapping[str, np.ndarray],
+    angle: Angle | None = None,
+) -> View:
+    """From an angle; without one, straight on if all stays in a plane, or from above. Gravity pulls down."""
     coms = [at(poses[b.name], b.com) for b in mechanism.bodies]
     cloud = np.vstack([*points.values(), *coms])
     size = float(np.max(np.ptp(cloud, axis=0))) or 1.0
     gravity = np.array([float(g) for g in mechanism.gravity])
     up = -gravity / np.linalg.norm(gravity) if np.any(gravity) else np.array([0.0, 0.0, 1.0])
-    normal = _normal(mechanism, poses, cloud, size)
+    normal = None if angle else _normal(mechanism, poses, cloud, size)
     if normal is None:
+        azimuth, elevation = angle or FROM_ABOVE
         side = np.eye(3)[int(np.argmin(np.abs(up) - 1e-3 * np.array([2, 1, 0])))]
         side -= up * (up @ side)
         side /= np.linalg.norm(side)
-        level = cos(AZIMUTH) * side + sin(AZIMUTH) * np.cross(up, side)
-        toward = cos(ELEVATION) * level + sin(ELEVATION) * up
+        level = cos(azimuth) * side + sin(azimuth) * np.cross(up, side)
+        toward = cos(elevation) * level + sin(elevation) * up
     else:
         toward = normal
         if abs(toward @ up) > 0.9:  # the plane lies flat: look down on it, y upwards
             up = np.array([0.0, 1.0, 0.0]) if abs(toward[1]) < 0.9 else np.array([0.0, 0.0, 1.0])
         if np.cross(up, toward) @ np.array([1.0, 0.1, 0.01]) < 0:
             toward = -toward
-    right = np.cross(up, toward)
+        level = toward
+    right = np.cross(up, level)  # also for one who looks straight down
     right /= np.linalg.norm(right)
     return View(np.array([right, np.cross(toward, right), toward]), size, up, normal is not None)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..describe.mechanism import GROUND, Mechanism
+from ..describe.mechanism import GROUND, Bushing, Mechanism, Strut, find
 from ..errors import SimulationError
 from ..manifold.gaps import loop_gaps
 from ..run.local_form import ChartLost, LocalForm
@@ -17,7 +17,10 @@ from ..thresholds import (
     LINEAR_TRUSTED,
     OPEN,
     SLIP,
+    TAUT,
+    TINY,
 )
+from ..variables import SIDES
 from .motion import WatchedMotion
 from .report import Check, limited, not_asked
 
@@ -61,6 +64,30 @@ class Ledger:
             self.force[body] = self.force[body] + force
             self.moment[body] = self.moment[body] + moment + np.cross(at - com, force)
 
+    def hold(self, bushing: Bushing) -> None:
+        """Two frames are held together: by the rotation's own Euler parameters, not by its matrix."""
+        first, second = (find(self.mechanism.frames, n, "frame") for n in (bushing.frame1, bushing.frame2))
+        (a, va), (b, vb) = (self.point(frame.body, frame.at) for frame in (first, second))
+        R1, R2 = (
+            self.turned(frame.body) @ _rotation(np.array(frame.orientation)) for frame in (first, second)
+        )
+        w1, w2 = (
+            np.zeros(3) if frame.body == GROUND else self.y[f"body.{frame.body}.angular_velocity"]
+            for frame in (first, second)
+        )
+        rate = R1.T @ (vb - va - np.cross(w1, b - a))
+        force = -R1 @ (np.array(bushing.stiffness) * (R1.T @ (b - a)) + np.array(bushing.damping) * rate)
+        *e, e0 = Rotation.from_matrix(R1.T @ R2).as_quat()
+        pull = np.array(bushing.turn_stiffness) * e
+        moment = -2 * R2 @ (e0 * pull + np.cross(pull, e))
+        moment -= R1 @ (np.array(bushing.turn_damping) * (R1.T @ (w2 - w1)))
+        self.push(second.body, b, force, moment)
+        self.push(first.body, b, -force, -moment)
+
+    def turned(self, body: str) -> np.ndarray:
+        """Axes of a body."""
+        return np.eye(3) if body == GROUND else self.R[body]
+
 
 def check_newton(simulation: Simulation, motion: WatchedMotion) -> Check:
     """m a and I ω̇ + ω × I ω of each body against weight, reactions, springs, cylinders and loads on it."""
@@ -86,10 +113,14 @@ def unbalanced(mechanism: Mechanism, y: dict[str, Any], size: float, slow: float
         (a, va), (b, vb) = ledger.point(strut.body1, strut.point1), ledger.point(strut.body2, strut.point2)
         length = np.linalg.norm(b - a)
         along = (b - a) / length
-        push = strut.stiffness * (strut.length - length) - strut.damping * along @ (vb - va)
-        push += y[f"input.{strut.name}"] if strut.actuated else 0.0
+        push = _thrust(strut, float(length), float(along @ (vb - va)))
+        if strut.actuated:
+            low, high = (side * strut.limit if side else 0.0 for side in SIDES[strut.acts])
+            push += np.clip(y[f"input.{strut.name}"], low, high)
         ledger.push(strut.body2, b, push * along)
         ledger.push(strut.body1, a, -push * along)
+    for bushing in mechanism.bushings:
+        ledger.hold(bushing)
     for load in mechanism.loads:
         R = ledger.R[load.body] if load.axes == "body" else np.eye(3)
         at = ledger.point(load.body, load.point)[0]
@@ -112,6 +143,19 @@ def unbalanced(mechanism: Mechanism, y: dict[str, Any], size: float, slow: float
         moment = inertia @ dw + np.cross(w, inertia @ w) - ledger.moment[body.name]
         worst = max(worst, np.abs(force).max(), np.abs(moment).max() / size)
     return float(worst / max(ledger.largest, slow * max(body.mass for body in mechanism.bodies)))
+
+
+def _thrust(strut: Strut, length: float, rate: float) -> float:
+    """Of a spring and damper between two points, one-sided or not; a slack cable does nothing."""
+    stretch = length - strut.length
+    if strut.acts == "both":
+        return float(-strut.stiffness * stretch - strut.damping * rate)
+    sign = 1 if strut.acts == "pulls" else -1
+    if sign * stretch <= 0:
+        return 0.0
+    hold = min(abs(stretch) / max(TAUT * strut.length, TINY), 1.0)
+    total = strut.stiffness * stretch + strut.damping * hold * rate
+    return float(-sign * max(sign * total, 0.0))
 
 
 def _rotation(e: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..describe import parameters
+from ..describe.internal import internal_states
 from ..describe.mechanism import Coupling, Mechanism
 from ..describe.units import parse_unit
 from ..joints.types import TYPES
@@ -40,13 +41,29 @@ def scaled(mechanism: Mechanism, *by: float) -> Mechanism:
         speed = tuple(x * factor(u, *by) for x, u in zip(joint.speed, kind.speed_units, strict=False))
         unit = kind.position_units[0] if kind.position_units else "1"
         low, high = (x * factor(unit, *by) for x in joint.limits)
-        joints.append(replace(joint, start=start, speed=speed, limits=(low, high)))
+        knee = joint.friction_speed
+        if not joint.friction and kind.speed_units:  # no parameter, but the knee of a gear's losses
+            knee *= factor(kind.speed_units[0], *by)
+        joints.append(
+            replace(joint, start=start, speed=speed, limits=(low, high), friction_speed=float(knee))
+        )
     kinds = {motor.name: TYPES[result.joint(motor.joint).type].speed_units[0] for motor in result.motors}
     units = {name: "N.m" if unit == "rad/s" else "N" for name, unit in kinds.items()}
-    motors = tuple(replace(m, limit=m.limit * factor(units[m.name], *by)) for m in result.motors)
+    motors = tuple(
+        replace(
+            m,
+            limit=m.limit * factor(units[m.name], *by),
+            top_speed=m.top_speed * factor(kinds[m.name], *by),
+            supply=m.supply * factor("V", *by),
+        )
+        for m in result.motors
+    )
+    frames = tuple(replace(f, at=tuple(x * by[1] for x in f.at)) for f in result.frames)
     struts = tuple(replace(s, limit=s.limit * factor("N", *by)) for s in result.struts)
     couplings = tuple(_retied(result, tie, *by) for tie in result.couplings)
-    return replace(result, joints=tuple(joints), motors=motors, struts=struts, couplings=couplings)
+    return replace(
+        result, joints=tuple(joints), motors=motors, struts=struts, couplings=couplings, frames=frames
+    )
 
 
 def _retied(mechanism: Mechanism, tie: Coupling, *by: float) -> Coupling:
@@ -73,7 +90,8 @@ def motion(
     names = simulation.variables()
     units = [names.inputs.find(name).unit for name in simulation.inputs]
     simulation.set_inputs([x * factor(u, *by) for x, u in zip(inputs, units, strict=True)])
-    q = np.array([factor(u, *by) for v in names.positions for u in v.units])
+    inner = (unit for state in internal_states(mechanism) for unit in state.units)
+    q = np.array([factor(u, *by) for u in (*(u for v in names.positions for u in v.units), *inner)])
     v = np.array([factor(u, *by) for v in names.speeds for u in v.units])
     if start is not None:
         simulation.put(replace(simulation.state, q=start.q * q, v=start.v * v))
@@ -99,5 +117,6 @@ def check_scales(simulation: Simulation, h: float) -> Check:
         )
         for by in (PLAIN, *FACTORS)
     )
-    worst = max(float(np.abs(other - plain).max()) for other in others) / max(float(np.abs(plain).max()), 1.0)
+    apart = max(float(np.abs(other - plain).max(initial=0.0)) for other in others)
+    worst = apart / max(float(np.abs(plain).max(initial=0.0)), 1.0)
     return limited(name, worst, SCALE_TRUSTED, f"of the motion's numbers after {STEPS} steps in other units")

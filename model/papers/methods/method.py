@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from ...compile.kernel import Kernel
+from ...describe.motors import TORQUE
 from ...describe.parameters import split
 from ...errors import SimulationError
 from ...joints.types import TYPES
@@ -35,7 +36,9 @@ class Method:
         coordinates: Iterable[str] | None = None,
     ):
         unknown = "couplings" if simulation.tree.couplings else "velocity constraints"
-        if simulation.tree.couplings or not all(simulation.tree.holds_poses):
+        moving = any(motor.drive != TORQUE for motor in simulation.mechanism.motors)
+        unknown = "driven motions" if moving else unknown
+        if moving or simulation.tree.couplings or not all(simulation.tree.holds_poses):
             raise SimulationError(
                 f"'{simulation.mechanism.name}' has {unknown}, which the papers' methods do not know; "
                 "use Simulation"

@@ -10,6 +10,7 @@ from ...describe.mechanism import Mechanism
 from ...engine import Engine
 from ...errors import SimulationError
 from ...manifold.step import HELD
+from ...run.inputs import Inputs
 from ...run.steppers import STEPPERS
 from ...simulation import Simulation
 from . import accelerations, stabilization, thesis_charts
@@ -56,6 +57,11 @@ class MethodSimulation(Simulation):
             )
         taylor = stepper == "taylor"
         super().__init__(mechanism, stepper="runge_kutta" if taylor else stepper, **options)
+        if self.tree.nz and not (plain and stepper in ("runge_kutta", "single", "implicit")):
+            raise SimulationError(
+                f"'{self.mechanism.name}' has states of drives or friction, "
+                "which the papers' methods do not know"
+            )
         if coordinates is not None:
             coordinates = tuple(coordinates)
             chosen_speeds(self, coordinates)
@@ -91,7 +97,9 @@ class MethodSimulation(Simulation):
         q, v, work = way.step(self.q.copy(), self.v.copy(), h)
         return self.go(self.time, q, v, self.work + work)
 
-    def _solver(self, method: str, end: float, tolerance: float) -> Any:
+    def _solver(self, method: str, end: float, tolerance: float, inputs: Inputs | None = None) -> Any:
         if method == "local":
+            if inputs is not None:
+                raise SimulationError("the papers' charts hold their inputs; give none over time")
             return ChartSolver(self.method(), end, tolerance)
-        return super()._solver(method, end, tolerance)
+        return super()._solver(method, end, tolerance, inputs)

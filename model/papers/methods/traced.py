@@ -22,7 +22,7 @@ def invariants(eq: Equations) -> ca.Function:
     δ are small displacements along the speeds, as in `retraction`.
     """
     t = terms(eq)
-    kinetic, potential = energies(eq, t.motion, eq.v, t.applied.potential)
+    kinetic, potential = energies(eq, t.motion, eq.v, t.applied)
     h = ca.vertcat(residual(eq.model, t.motion, t.loops), t.G @ eq.v, kinetic + potential)
     H = ca.horzcat(ca.jacobian(h, eq.q) @ tangent_map(eq), ca.jacobian(h, eq.v))
     names = ["q", "v", "u", "p"], ["h", "H"]
