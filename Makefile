@@ -18,7 +18,7 @@ ifdef AMENT_PREFIX_PATH
 unexport LD_LIBRARY_PATH AMENT_PREFIX_PATH
 endif
 
-.PHONY: help demo test study lint docs-tables bench memcheck clean
+.PHONY: help demo test study lint docs docs-tables bench memcheck clean
 help:
 	@echo "make demo    simulate, linearize and export a platform, run it as FMU and ROS node; see demo/index.html"
 	@echo "make test    run all tests"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench   measure speed beside other engines; fails if a target is missed"
 	@echo "make memcheck  run a native FMU under AddressSanitizer and valgrind"
 	@echo "make lint    check style and types only"
+	@echo "make docs    build the manual as a site; see build/docs/html/index.html"
 	@echo "make docs-tables  write the tables of docs/describing.md from the definitions of the fields"
 	@echo "make clean   remove the virtual environment and everything that was built"
 
@@ -41,6 +42,10 @@ study: $(VENV)/test.stamp
 
 lint: $(VENV)/test.stamp
 	@$(BIN)/python -m pytest -q tests/test_style.py
+
+docs: $(VENV)/test.stamp
+	@$(BIN)/python docs/site/build.py build/docs
+	@echo "build/docs/html/index.html"
 
 docs-tables: $(VENV)/test.stamp
 	@$(BIN)/python -m cutjoint.model.describe.manual docs/describing.md

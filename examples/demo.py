@@ -27,10 +27,11 @@ from ..model.files import write_atomically
 from ..model.linear.linear_plot import draw_linear
 from ..model.run.equilibrium import hold
 from ..model.run.trajectory import Trajectory
+from ..model.show.film import film
 from ..model.show.picture import draw
-from ..model.show.player import frame_names, scene
+from ..model.show.player import frame_names
 from ..model.show.plot import draw_plot
-from .demo_page import Chapter, film, page
+from .demo_page import Chapter, page
 
 MECHANISM = "stewart"
 SECONDS, STEP, TORQUE = 2.0, 1e-3, 10.0
@@ -233,15 +234,8 @@ class Demo:
         s = self.simulation
         s.reset()
         s.set_inputs([TORQUE] * len(s.inputs))
-        names = frame_names(s)
-        sizes = [s.variables().outputs.whole(name).size for name in names]
-        places = dict(zip(names, np.cumsum([0, *sizes]).tolist(), strict=False))
-        frames = [_frame(s, names)]
-        for _ in range(FRAMES):
-            for _ in range(round(SECONDS / STEP) // FRAMES):
-                s.step(STEP)
-            frames.append(_frame(s, names))
-        return film(scene(s, places), frames)
+        motion = s.run(SECONDS, SECONDS / FRAMES, record=[*frame_names(s), "singularity.distance"])
+        return film(s, motion) + f"<p>To drive it by hand: <code>cutjoint view {MECHANISM}</code>.</p>"
 
     def _save(self, figure: Any, name: str, about: str) -> tuple[str, str]:
         kind = name.rpartition(".")[2]
@@ -251,16 +245,6 @@ class Demo:
             temporary.write_bytes(data.getvalue())
         mime = {"svg": "svg+xml", "png": "png"}[kind]
         return f"data:image/{mime};base64,{base64.b64encode(data.getvalue()).decode()}", about
-
-
-def _frame(simulation: Simulation, names: list[str]) -> dict[str, Any]:
-    outputs = simulation.outputs()
-    y = np.concatenate([np.ravel(outputs[name]) for name in names])
-    return {
-        "time": round(simulation.time, 3),
-        "y": [float(f"{x:.5g}") for x in y],
-        "distance": float(f"{outputs['singularity.distance']:.4g}"),
-    }
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -7,7 +7,6 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ..model.show import player
 
@@ -18,34 +17,6 @@ code { overflow-wrap: anywhere; }
 table { border-collapse: collapse; } td { padding: .15rem 1.2rem .15rem 0; vertical-align: top; }
 td:first-child { color: #666; white-space: nowrap; }
 img { max-width: 100%; } figure { margin: 1rem 0; } figcaption { color: #666; font-size: 90%; }
-"""
-
-# Plays a recorded motion.
-FILM = """
-const film = JSON.parse(document.getElementById('film').textContent);
-const slider = document.getElementById('when'), button = document.getElementById('play');
-const says = document.getElementById('says');
-const show = player(film.scene, document.getElementById('motion'), document.getElementById('arrows'));
-let playing = false, begin = 0;
-slider.max = film.frames.length - 1;
-film.frames.forEach(show.widen);
-
-function picture() {
-  const frame = film.frames[+slider.value];
-  show.draw(frame);
-  says.textContent = frame.time.toFixed(2) + ' s, singularity distance ' + frame.distance.toFixed(3);
-}
-function tick(now) {
-  if (!playing) return;
-  slider.value = Math.floor((now - begin) / 20) % film.frames.length;
-  picture(); requestAnimationFrame(tick);
-}
-button.onclick = () => {
-  playing = !playing; button.textContent = playing ? 'Pause' : 'Play';
-  if (playing) { begin = performance.now() - 20 * slider.value; requestAnimationFrame(tick); }
-};
-slider.oninput = () => { playing = false; button.textContent = 'Play'; picture(); };
-picture();
 """
 
 
@@ -93,17 +64,4 @@ def _chapter(chapter: Chapter) -> str:
     return (
         f"<h2>{html.escape(chapter.title)}</h2><p>{html.escape(chapter.about)}</p>"
         f"<p><code>{html.escape(chapter.command)}</code></p>{note}<table>{rows}</table>{pictures}"
-    )
-
-
-def film(scene: dict[str, Any], frames: Sequence[dict[str, Any]]) -> str:
-    """A recorded motion: a canvas, its controls, and the frames as data."""
-    return (
-        "<p>The simulation below, drawn. Drag to turn it. Arrows are reactions: forces of each joint's "
-        "parent on its child.</p><canvas id='motion'></canvas><div class='controls'>"
-        "<button id='play'>Play</button><input id='when' type='range' min='0' max='1' step='1' value='0'>"
-        "<span id='says'></span><label><input id='arrows' type='checkbox' checked> reactions</label></div>"
-        f"{player.data('film', {'scene': scene, 'frames': list(frames)})}"
-        f"<script>{player.script()}{FILM}</script>"
-        "<p>To drive it by hand: <code>cutjoint view stewart</code>.</p>"
     )

@@ -1,10 +1,16 @@
 """A controller without ROS that holds a simulated mechanism over UDP.
 
-It stands in for a device that speaks nothing but packets (their layout is in `ros/udp.py`); for
+It stands in for a device that speaks nothing but packets (layout: `model/hil/packets.py`); for
 every state it answers with torques of a PD law. Run the mechanism in one terminal and this in
 another:
 
     cutjoint node stewart --start motor1=0.2 --param udp=127.0.0.1:47000
+    python -m cutjoint.examples.hil_udp_controller --motors 3
+
+The native loop speaks the same packets:
+
+    cutjoint realtime stewart -o bench
+    bench/stewart --udp 127.0.0.1:47000 --start motor1=0.2
     python -m cutjoint.examples.hil_udp_controller --motors 3
 
 `--loss 0.1` throws away a tenth of the packets each way, to see how the loop stands it. Ctrl-C or
@@ -20,10 +26,12 @@ import signal
 import socket
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
+from ..model.hil.packets import COMMAND, STATE, Counts, Packet, Sequence32, pack, unpack
 from ..ros.jitter import Jitter
-from ..ros.udp import COMMAND, STATE, Counts, Packet, Sequence32, pack, parse_address, unpack
+from ..ros.udp import parse_address
 
 HELLO = 0.1  # seconds without a state after which the device calls again
 
@@ -40,6 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rate", type=float, default=1000.0, help="states expected a second")
     parser.add_argument("--loss", type=float, default=0.0, help="part of the packets to lose each way")
     parser.add_argument("--seed", type=int, default=0, help="of the losses")
+    parser.add_argument("--key", help="file with the key that packets are signed with")
     parser.add_argument("--time", type=float, default=0.0, help="seconds to run, 0 until Ctrl-C")
     args = parser.parse_args(argv)
     stop = False
@@ -51,6 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     signal.signal(signal.SIGINT, ask_to_stop)
     signal.signal(signal.SIGTERM, ask_to_stop)
     node = parse_address(args.to)
+    key = Path(args.key).read_bytes() if args.key else b""
     chance = random.Random(args.seed)
     jitter = Jitter(1.0 / args.rate)
     counts = Counts()
@@ -64,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
             nonlocal sent
             sent += 1
             if chance.random() >= args.loss:
-                line.sendto(pack(Packet(COMMAND, sent, answer, stamp, 0.0, tuple(torques))), node)
+                line.sendto(pack(Packet(COMMAND, sent, answer, stamp, 0.0, tuple(torques)), key), node)
 
         send([0.0] * args.motors)  # the node answers whoever speaks to it
         while not stop and time.monotonic() < end:
@@ -73,7 +83,7 @@ def main(argv: list[str] | None = None) -> int:
             except (TimeoutError, ConnectionRefusedError):
                 send([0.0] * args.motors)
                 continue
-            state = unpack(data, STATE)
+            state = unpack(data, STATE, key)
             if state is None or len(state.values) != 2 * args.motors:
                 counts.malformed += 1
                 continue

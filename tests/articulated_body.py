@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import casadi as ca
+from cutjoint.model.equations.articulated import spatial_matrix
 from cutjoint.model.equations.dynamics import Wrenches, armature
 from cutjoint.model.equations.kinematics import Model, outward
-from cutjoint.model.equations.spatial import SpatialInertia, ad, ad_dual, inertia_times, to_child
+from cutjoint.model.equations.spatial import ad, ad_dual, inertia_times, to_child
 from cutjoint.model.joints.rigid_motion import vector
 
 
@@ -23,7 +24,7 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
     motion = outward(model, q, v)
     rotor = armature(model)
     bare = model.inertias
-    I = [_matrix(b) for b in bare]  # noqa: E741
+    I = [spatial_matrix(b) for b in bare]  # noqa: E741
     S = model.subspaces
     a, b = [], []
     for i, link in enumerate(tree.links):
@@ -56,9 +57,3 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
             Ai = Ai + ca.densify(S[i] @ dv[link.v])
         A.append(Ai + a[i])
     return dv
-
-
-def _matrix(inertia: SpatialInertia | None) -> Any:
-    if inertia is None:
-        return ca.SX.zeros(6, 6)
-    return ca.horzcat(*(inertia_times(inertia, ca.SX.eye(6)[:, k]) for k in range(6)))

@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from cutjoint.fmu import c_compile
 from cutjoint.fmu.archive import write_zip
 from cutjoint.fmu.export import contents
 from cutjoint.fmu.plan import Plan, plan
-from cutjoint.model import CutjointError, Simulation, load
+from cutjoint.model import CutjointError, Simulation, load, save
 from fmpy import extract, read_model_description
 from fmpy.fmi2 import FMU2Model, FMU2Slave
 from fmpy.fmi3 import FMU3Model, FMU3Slave
@@ -52,6 +54,14 @@ def described(name: str) -> str:
         return name
     path = folder() / "tops.yaml"
     path.write_text(TOPS)
+    return str(path)
+
+
+def without_limits(name: str) -> str:
+    """The file of an example whose motors give whatever they are asked for."""
+    path = folder() / f"unlimited_{name}.yaml"
+    mechanism = load(name)
+    save(replace(mechanism, motors=tuple(replace(m, limit=inf) for m in mechanism.motors)), path)
     return str(path)
 
 

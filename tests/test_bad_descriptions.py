@@ -55,6 +55,11 @@ def socket(**extra: str) -> tuple[str, str]:
 
 
 CASES: list[tuple[tuple[str, str], str]] = [
+    # together
+    (
+        pin(limits="[-1, 1]", start="2"),
+        "bad.yaml, line 9: joint 'pin': start 2 is beyond the limits, -1 to 1; move one of them",
+    ),
     # names
     (
         ("child: arm", "child: amr"),
@@ -388,7 +393,7 @@ CASES: list[tuple[tuple[str, str], str]] = [
     (
         ("weight: body.ball.mass", "weight: heavy"),
         "bad.yaml, line 22: parameter 'weight': the path 'heavy' leads to no number; "
-        "paths start with body, joint, strut, load, point_mass, coupling or are gravity",
+        "paths start with body, joint, motor, strut, load, point_mass, coupling, bushing or are gravity",
     ),
     (
         ("weight: body.ball.mass", "a: body.ball.com\n  b: body.ball.com[2]"),

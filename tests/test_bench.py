@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cutjoint.benchmarks import peers
+from cutjoint.benchmarks.batch import ONE_BY_ONE, ROLLOUT, SCHEMES
 from cutjoint.benchmarks.fmu_step import IN_C, NATIVE
 from cutjoint.benchmarks.measure import Effort, Timing, side_by_side
 from cutjoint.benchmarks.parts import parts
@@ -44,6 +45,10 @@ def test_every_part_is_there(quick: tuple[dict[str, Any], Path]) -> None:
     measured = {(row["task"], row["contender"]) for row in results["speed"]}
     for task in ("dynamics", "linearization", "step"):
         assert (task, "cutjoint, virtual machine") in measured
+    assert {("batch", name) for name in (ROLLOUT, ONE_BY_ONE, *SCHEMES.values())} <= measured
+    found = {row["contender"]: row for row in results["speed"] if row["task"] == "batch"}
+    for name in (ROLLOUT, ONE_BY_ONE):  # as right as it is fast
+        assert found[name]["energy_error"] < 1e-9 and found[name]["loop_gap"] < 1e-12
     if find_compiler():
         assert {("FMU step", name) for name in (IN_C, NATIVE, "pythonfmu FMU in C")} <= measured
     for row in results["speed"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from cutjoint.model.loading import load_robot
 from cutjoint.model.robots.translate import Wishes
 from cutjoint.model.run.joint_values import JointValues
 from random_mechanisms import random_coupled
+from robot_files import DIALECTS
 
 TARGETS = [("urdf", "yaml"), ("urdf", "loop"), ("urdf", "closing"), ("xml", "yaml"), ("sdf", "yaml")]
 # Hinges alone can be said by frames named closing_...; balls can't.
@@ -49,7 +51,7 @@ def read_back(mechanism: Mechanism, target: Path, loops: str) -> tuple[Mechanism
     wishes = Wishes()
     if target.suffix == ".sdf":
         given = next((note for note in notes if "--drive" in note), "--drive ").partition("--drive ")[2]
-        wishes = Wishes(drive=tuple(given.split()) if given else None)
+        wishes = Wishes(drive=tuple(shlex.split(given)) if given else None)
     elif "keyframe" in target.read_text():
         wishes = Wishes(start="start")
     elif target.suffix == ".urdf" and loops != "yaml":
@@ -186,6 +188,28 @@ def test_closing_frames_are_where_the_joint_is(tmp_path: Path) -> None:
     convert(load("fourbar"), tmp_path / "x.urdf", "closing")
     text = (tmp_path / "x.urdf").read_text()
     assert "closing_rocker_pin_1" in text and "closing_rocker_pin_2" in text
+
+
+def test_a_command_that_is_told_is_safe_to_type(tmp_path: Path) -> None:
+    """Names of a stranger's file are quoted where the user is told what to give to a shell."""
+    evil = "turn $(touch pwned) `id`; x"
+    mechanism = load("fourbar")
+    driven = mechanism.motors[0].joint
+    joints = tuple(replace(j, label=evil) if j.name == driven else j for j in mechanism.joints)
+    _, notes = convert(replace(mechanism, joints=joints), tmp_path / "x.sdf", "yaml")
+    (note,) = [note for note in notes if "--drive" in note]
+    assert shlex.split(note.partition("--drive ")[2])[0] == evil
+
+
+@pytest.mark.parametrize("loops", ["closing", "loop", "yaml"])
+def test_frames_that_close_a_loop_are_written_once(loops: str, tmp_path: Path) -> None:
+    """Read as the joint they are, they do not close it a second time beside another dialect's words."""
+    (tmp_path / "robot.urdf").write_text(DIALECTS["closing_frames"][0])
+    mechanism = load_robot(tmp_path / "robot.urdf").mechanism
+    again, _ = read_back(mechanism, tmp_path / "x.urdf", loops)
+    assert {joint.name for joint in again.joints} >= {joint.name for joint in mechanism.joints}
+    assert not {"closing_pin_1", "closing_pin_2"} & {frame.name for frame in again.frames}
+    assert far(mechanism, again) < 1e-10
 
 
 def test_a_screw_is_a_turn_and_a_slide_that_mimics_it(tmp_path: Path) -> None:

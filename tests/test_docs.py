@@ -7,11 +7,13 @@ import importlib.util
 import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cutjoint.fmu import cli as fmu_command
+from cutjoint.fmu import realtime_cli
 from cutjoint.model import load
 from cutjoint.model.cli import main as command
 from cutjoint.model.papers import STUDIES
@@ -38,6 +40,8 @@ def test_code_runs_from_top_to_bottom(
     monkeypatch.chdir(tmp_path)
     quick = functools.partial(fmu_command.export, optimize=0, picture=False)  # the same FMU, compiled faster
     monkeypatch.setattr(fmu_command, "export", quick)
+    loops = functools.partial(realtime_cli.build_realtime, optimize=0)
+    monkeypatch.setattr(realtime_cli, "build_realtime", loops)
     monkeypatch.setenv("CUTJOINT_COMPILE", "0")  # what is shown works without; compiling takes the time
     names: dict[str, Any] = {"__name__": "document"}
     for language, code in blocks(document.read_text(encoding="utf-8")):
@@ -68,14 +72,17 @@ def run_line(line: str) -> None:
     if words[0] == "python":
         assert words[1] == "-m" and importlib.util.find_spec(words[2]), line
         return
+    if words[0].startswith("bench/"):  # a program that the line before has made
+        assert subprocess.run([*words, "--priority", "0"], timeout=60).returncode == 0, line
+        return
     assert words[0] == "cutjoint", f"what is this line? {line}"
     if "--platform" in words:
         return  # cross compilers are an extra of their own and take minutes; the FMU's tests try one
-    if words[1] in SERVERS:
+    if words[1] in SERVERS and "--urdf" not in words:
         run_server(words[1:])
         return
     with pytest.MonkeyPatch.context() as patch:
-        if words[1] == "export":
+        if words[1] in ("export", "realtime"):
             patch.delenv("CUTJOINT_COMPILE")
         assert command.main(words[1:]) == 0, line
     for option in ("--picture", "--plot"):

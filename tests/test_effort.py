@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cutjoint.fmu import export
 from cutjoint.fmu.effort import measured
 from cutjoint.fmu.plan import plan
 from cutjoint.model import CutjointError, Simulation, SimulationError, load
 from cutjoint.model.cli.main import main
 from cutjoint.model.describe.reader import list_examples
 from cutjoint.model.manifold.step import TRIES
-from cutjoint.model.thresholds import MOST_SUBSTEPS
+from cutjoint.model.thresholds import FMU_SUBSTEPS, MOST_SUBSTEPS
 from fmu_tools import exported, get, initialize, instance, put
 
 FAST = 10.0  # N·m: the four-bar turns so fast after half a second that plain steps of 1 ms lose it
@@ -134,6 +136,16 @@ def test_export_measures_a_plain_and_the_worst_step(fmi: int) -> None:
     assert found is not None and 0 < found.plain < found.worst
     alone = measured(plan(load("fourbar"), substeps=1), exported("fourbar", fmi, substeps=1))
     assert alone is not None and alone.plain == alone.worst
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [({}, FMU_SUBSTEPS), ({"substeps": MOST_SUBSTEPS}, MOST_SUBSTEPS), ({"stepper": "single"}, 1)],
+)
+def test_an_fmu_is_bounded_unless_told(options: dict[str, Any], most: int, tmp_path: Path) -> None:
+    """Hosts wait: fewer tries than in Python, but as many as they are asked for."""
+    made = export("fourbar", tmp_path / "f.fmu", runtime="python", picture=False, **options)
+    assert made.simulation.substeps == most
 
 
 @pytest.mark.slow

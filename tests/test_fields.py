@@ -16,6 +16,7 @@ import casadi as ca
 import pytest
 from cutjoint.model import (
     Body,
+    Bushing,
     Coupling,
     DescriptionError,
     Frame,
@@ -33,6 +34,7 @@ from cutjoint.model.describe.check import check
 from cutjoint.model.describe.field_kinds import Group, PartField
 from cutjoint.model.describe.fields import Quantity, fields_of
 from cutjoint.model.describe.manual import updated
+from cutjoint.model.describe.sensors import Sensor
 from cutjoint.model.describe.units import parse_unit
 from cutjoint.model.describe.visuals import NamedFrame, Visual
 from cutjoint.model.equations.terms import at_rest, equations
@@ -40,7 +42,21 @@ from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 
 ROOT = Path(__file__).resolve().parents[1]
-DESCRIBED = (Frame, Body, Joint, Motor, Strut, Load, PointMass, Coupling, Visual, NamedFrame, Mechanism)
+DESCRIBED = (
+    Frame,
+    Body,
+    Joint,
+    Motor,
+    Strut,
+    Load,
+    PointMass,
+    Coupling,
+    Visual,
+    NamedFrame,
+    Bushing,
+    Sensor,
+    Mechanism,
+)
 NO_KIND = {"name", "actuated", "folder"}  # what it is called; which group of the file it is in; where it was
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cutjoint.model.compile.kernel import find_compiler
 from fmpy import extract
-from fmu_tools import exported, folder, host, host_words, run_host
+from fmu_tools import exported, folder, host, host_words, run_host, without_limits
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or find_compiler() is None, reason="needs Linux and a C compiler"
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.fixture(scope="module")
 def stewart() -> Iterator[list[str]]:
     """The host's words for a stewart FMU that is compiled as users get it."""
-    path = exported("stewart", optimize=2)
+    path = exported(without_limits("stewart"), optimize=2)
     unzipped = extract(str(path))
     yield host_words(path, unzipped)
     shutil.rmtree(unzipped)

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import fmpy
 import numpy as np
 import pytest
-from cutjoint.fmu import terminals, xml_fmi3
+from cutjoint.fmu import terminals
 from cutjoint.fmu.reference import NAME, reference_files
 from cutjoint.fmu.shapes import FOLDER
 from cutjoint.fmu.ssp import component, write_ssp
@@ -32,7 +32,6 @@ from lxml import etree
 TORQUE, ANGLE = "motor.crank.torque", "joint.crank_pin.position"
 SHOWN = ("joint.*.position", "joint.*.velocity", "body.*.position", "body.*.orientation", "input.*", "energy")
 SCHEMAS = Path(fmpy.__file__).parent / "schema" / "fmi3"
-NAMES = ("fourbar", "stewart", "loader", "arm")
 
 
 def fourbar(fmi: int = 2, scalar: bool = False) -> Path:
@@ -149,22 +148,6 @@ def test_parameters_are_written_beside_an_fmu(tmp_path: Path) -> None:
 # -- without arrays --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_example_without_arrays_fits_the_schema(name: str) -> None:
-    text = xml_fmi3.description(planned(name, outputs=(), linear=True, scalar=True))
-    assert "<Dimension" not in text
-    assert read_model_description_text(text)
-
-
-def read_model_description_text(text: str) -> bool:
-    """Whether a description is valid for FMPy, and for the schema."""
-    path = folder() / "described.fmu"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("modelDescription.xml", text)
-    read_model_description(str(path), validate=True)
-    return True
-
-
 def test_without_arrays_the_motion_is_the_same() -> None:
     path = fourbar(3, scalar=True)
     assert not validate_fmu(str(path))
@@ -182,20 +165,6 @@ def test_without_arrays_the_motion_is_the_same() -> None:
 
 
 # -- for those who draw and those who try ------------------------------------------------------------
-
-
-@pytest.mark.parametrize("scalar", [False, True])
-@pytest.mark.parametrize("name", NAMES)
-def test_every_driven_joint_is_a_flange_and_every_body_a_frame(name: str, scalar: bool) -> None:
-    plan = planned(name, outputs=(), scalar=scalar)
-    root = etree.fromstring(terminals.terminals(plan).encode())
-    etree.XMLSchema(file=str(SCHEMAS / "fmi3TerminalsAndIcons.xsd")).assertValid(root)
-    found = {t.get("name") for t in root.iter("Terminal")}
-    wanted = {f"flange.{m.name}" for m in plan.mechanism.motors}
-    assert found == wanted | {f"frame.{b.name}" for b in plan.mechanism.bodies}
-    known = {x.name for x in plan.shown()}
-    members = [m.get("variableName") for m in root.iter("TerminalMemberVariable")]
-    assert set(members) <= known and len(members) == len(set(members))
 
 
 def test_terminals_have_pictures_and_bodies_have_shapes() -> None:

@@ -11,6 +11,7 @@ from cutjoint.model import Simulation, load
 from cutjoint.model.cli.main import main
 from cutjoint.model.errors import DescriptionError
 from cutjoint.model.loading import load_robot
+from cutjoint.model.manifold.gaps import open_loop
 from cutjoint.model.robots.translate import Wishes
 from robot_files import DIALECTS, DRAWN, LINKS, MJCF, ONE, PAIR, SDF, TWO, frame, hinge, inertial, urdf
 
@@ -101,6 +102,170 @@ def test_mjcf_weld_is_a_rigid_connection(tmp_path: Path) -> None:
     assert found.mobility == 2  # crank and coupler as one, and the rocker
 
 
+ROUNDED = {
+    "hinge": ("loop", '<axis xyz="0 1 0"/></loop>', '<axis xyz="0 1 4e-6"/></loop>'),
+    "ball": ("drake_ball", 'p_AP value="0.7 0 0"', 'p_AP value="0.7 1e-6 0"'),
+    "frames": ("closing_frames", "-1.5707963267948966", "-1.5708"),
+}
+
+
+@pytest.mark.parametrize("what", ROUNDED)
+def test_rounded_numbers_leave_no_plane_loop_open(what: str, reference, tmp_path: Path) -> None:
+    """1.5708 for a right angle: rows that a plane loop does not need would contradict the others."""
+    dialect, exact, rounded = ROUNDED[what]
+    text = DIALECTS[dialect][0].replace(exact, rounded)
+    assert text != DIALECTS[dialect][0]
+    path = written(tmp_path, "robot.urdf", text)
+    assert motion(path) == pytest.approx(reference, rel=1e-4, abs=1e-4)
+    assert any(line.startswith("loosened: ") for line in load_robot(path).report)
+    assert Simulation(load_robot(path).mechanism, compile=False).topology().mobility == 1
+
+
+def test_rounded_rigid_pairs_are_closed_by_another_hinge(tmp_path: Path) -> None:
+    """A 6d pair says nothing of an axis: a hinge of its loop that nobody drives is loosened instead."""
+    bar = frame("end_A", "tip", "0 0 0", "0.000004 0 0") + frame("end_B", "rocker", "0 0 0.5")
+    tip = f'<link name="tip">{inertial(0.01, "0 0 0", "1e-5 1e-5 1e-5")}</link>'
+    path = written(
+        tmp_path,
+        "robot.urdf",
+        urdf(tip + hinge("wrist", "coupler", "tip", "0.7 0 0") + bar),
+        PAIR.format("6d"),
+    )
+    s = Simulation(load_robot(path).mechanism, start={"turn": 0.1}, compile=False)
+    assert s.topology().mobility == 1 and np.abs(s.closure()[0]).max() < 1e-12
+
+
+def test_axes_that_meet_but_for_rounding_close_a_spherical_loop(tmp_path: Path) -> None:
+    """A spherical four-bar: axes through one point, the closing one off by a micrometre."""
+    axes = {"a": (0, 0, 1), "b": (0, 1, 1), "c": (1, 1, 0), "d": (1, 0, 0.2)}
+    body = inertial(1.0, "0.1 0.1 0.2", "0.02 0.03 0.03")
+    links = "".join(f'<link name="{name}">{body}</link>' for name in ("l1", "l2", "l3"))
+    joint = '<joint name="{}" type="continuous"><parent link="{}"/><child link="{}"/><axis xyz="{} {} {}"/>'
+    tree = (("a", "base", "l1"), ("b", "l1", "l2"), ("d", "base", "l3"))
+    joints = "".join(f"{joint.format(name, near, far, *axes[name])}</joint>" for name, near, far in tree)
+    loop = (
+        '<loop name="c" type="revolute"><predecessor link="l2"><origin xyz="0.2 0.2 1e-6"/></predecessor>'
+        '<successor link="l3"><origin xyz="0.2 0.2 0"/></successor><axis xyz="1 1 0"/></loop>'
+    )
+    text = f'<robot name="r"><link name="base"/>{links}{joints}{loop}</robot>'
+    s = Simulation(load_robot(written(tmp_path, "robot.urdf", text)).mechanism, compile=False)
+    assert s.topology().mobility == 1 and np.abs(s.closure()[0]).max() < 1e-12
+    energy = s.energy()
+    s.run(0.2)
+    assert s.energy() == pytest.approx(energy, abs=1e-6) and np.abs(s.v).max() > 0.1
+
+
+def test_a_gap_that_only_rounding_leaves_is_told_as_such() -> None:
+    mechanism = load("fourbar")
+    cut = mechanism.joints[-1].name
+    assert "write more digits, or hold less" in str(open_loop(mechanism, {cut: 1e-7}))
+    assert "nearer to a closed pose" in str(open_loop(mechanism, {cut: 1e-2}))
+
+
+def test_a_loop_drawn_in_a_line_is_closed_from_beside_it(tmp_path: Path) -> None:
+    """All links along x, and open there: no step of Newton's leads out of the line."""
+    bar = inertial(1.0, "0.1 0 0", "0.01 0.01 0.01")
+    names = ("base", "l1", "l2", "l3", "l4")
+    links = "".join(f'<link name="{name}">{bar}</link>' for name in names[1:])
+    lengths = (0, 0.2, 0.3, 0.3)
+    joints = "".join(
+        f'<joint name="j{k}" type="continuous"><parent link="{names[k]}"/><child link="{names[k + 1]}"/>'
+        f'<origin xyz="{lengths[k]} 0 0"/><axis xyz="0 0 1"/></joint>'
+        for k in range(4)
+    )
+    loop = (
+        '<loop name="pin" type="revolute"><predecessor link="l4"><origin xyz="0.2 0 0"/></predecessor>'
+        '<successor link="base"><origin xyz="0.5 0 0"/></successor><axis xyz="0 0 1"/></loop>'
+    )
+    text = f'<robot name="five"><link name="base"/>{links}{joints}{loop}</robot>'
+    path = written(tmp_path, "robot.urdf", text)
+    one, other = (Simulation(load_robot(path).mechanism, compile=False) for _ in range(2))
+    assert one.topology().mobility == 2 and np.abs(one.closure()[0]).max() < 1e-12
+    np.testing.assert_array_equal(one.q, other.q)
+
+
+DRAKE_SDF = {
+    "ball": """<drake:ball_constraint><drake:ball_constraint_body_A>coupler</drake:ball_constraint_body_A>
+<drake:ball_constraint_body_B>rocker</drake:ball_constraint_body_B>
+<drake:ball_constraint_p_AP>0.7 0 0</drake:ball_constraint_p_AP>
+<drake:ball_constraint_p_BQ>0 0 0.5</drake:ball_constraint_p_BQ></drake:ball_constraint>""",
+    "bushing": """<frame name="A" attached_to="coupler"><pose>0.7 0 0 0 0 0</pose></frame>
+<frame name="C" attached_to="rocker"><pose>0 0 0.5 0 0 0</pose></frame>
+<drake:linear_bushing_rpy><drake:bushing_frameA>A</drake:bushing_frameA>
+<drake:bushing_frameC>C</drake:bushing_frameC>
+<drake:bushing_torque_stiffness>3e4 0 3e4</drake:bushing_torque_stiffness>
+<drake:bushing_torque_damping>1 0 1</drake:bushing_torque_damping>
+<drake:bushing_force_stiffness>9e3 9e3 9e3</drake:bushing_force_stiffness>
+<drake:bushing_force_damping>1 1 1</drake:bushing_force_damping></drake:linear_bushing_rpy>""",
+}
+
+
+@pytest.mark.parametrize("tag", DRAKE_SDF)
+def test_drakes_tags_close_loops_of_sdf(tag: str, tmp_path: Path) -> None:
+    head, _, _ = SDF.partition('<joint name="pin"')
+    path = written(tmp_path, "robot.sdf", f"{head}{DRAKE_SDF[tag]}<drake:other/></model></sdf>")
+    wishes = Wishes(drive=("turn",))
+    same(motion(written(tmp_path, "plain.sdf", SDF), wishes), motion(path, wishes))
+    assert "left out: <drake:other>" in load_robot(path).report
+
+
+def test_sdf_starts_where_it_says(tmp_path: Path) -> None:
+    """`initial_position`, as Drake reads it: the pose from which loops are closed."""
+    start = "<axis><initial_position>0.25</initial_position><xyz>0 1 0</xyz><dynamics>"
+    path = written(tmp_path, "robot.sdf", SDF.replace("<axis><xyz>0 1 0</xyz><dynamics>", start))
+    mechanism = load_robot(path).mechanism
+    assert mechanism.joint("turn").start == (0.25,)
+    assert Simulation(mechanism, compile=False).outputs()["joint.turn.position"] > 0.05
+
+
+LIMITED = '<limit lower="-1" upper="1.5" effort="3" velocity="9"/><dynamics damping="0.2" friction="0.1"/>'
+
+
+def test_loop_joints_keep_limits_damping_and_motors(tmp_path: Path) -> None:
+    text = DIALECTS["loop"][0].replace("</loop>", f"{LIMITED}</loop>")
+    mechanism = load_robot(written(tmp_path, "robot.urdf", text), Wishes(drive=("pin",))).mechanism
+    pin = mechanism.joint("pin")
+    assert (pin.limits, pin.damping, pin.friction) == ((-1.0, 1.5), (0.2,), (0.1,))
+    assert [(m.joint, m.limit) for m in mechanism.motors] == [("pin", 3.0)]
+    Simulation(mechanism, compile=False).step(1e-3)
+
+
+def test_gazebo_joints_of_two_axes_and_their_dynamics(tmp_path: Path) -> None:
+    """A joint in <gazebo> is one of SDF: both axes, limits and dynamics count, also to the world."""
+    axes = "<axis><xyz>0 1 0</xyz></axis><axis2><xyz>{}</xyz></axis2>"
+    plain = (
+        "<axis><xyz>0 1 0</xyz><limit><lower>-1</lower><upper>2</upper></limit>"
+        "<dynamics><damping>0.3</damping><spring_stiffness>4</spring_stiffness></dynamics></axis>"
+    )
+    for kind, inner in (("universal", axes.format("1 0 0")), ("revolute", plain)):
+        pose = "<pose>0 0 0.5 0 0 0</pose>"
+        closing = f'<gazebo><joint name="pin" type="{kind}">{{}}{pose}{inner}</joint></gazebo>'
+        text = DRAWN["gazebo"][0]
+        head, _, rest = text.partition("<gazebo>")
+        tail = rest.partition("</gazebo>")[2]
+        ends = "<parent>coupler</parent><child>rocker</child>"
+        path = written(tmp_path, f"{kind}.urdf", head + closing.format(ends) + tail)
+        pin = load_robot(path).mechanism.joint("pin")
+        assert pin.type == kind
+        if kind == "revolute":
+            assert (pin.limits, pin.damping, pin.stiffness) == ((-1.0, 2.0), (0.3,), (4.0,))
+    skew = (tmp_path / "universal.urdf").read_text().replace(">1 0 0<", ">1 1 0<")
+    refused(written(tmp_path, "skew.urdf", skew), "not at right angles")
+
+
+def test_a_loops_file_is_for_urdf_alone(tmp_path: Path) -> None:
+    loops = written(tmp_path, "loops.yaml", "closed_loop: []")
+    refused(written(tmp_path, "robot.sdf", SDF), "leave --loops out", Wishes(loops=loops))
+
+
+def test_what_is_not_read_is_told(tmp_path: Path) -> None:
+    text = DIALECTS["loop"][0].replace("</robot>", '<mujoco/><fixed_frame name="f"/></robot>')
+    report = load_robot(written(tmp_path, "robot.urdf", text)).report
+    assert {"left out: <mujoco>", "left out: <fixed_frame> f"} <= set(report)
+    text = '<robot name="post"><link name="a"/></robot>'
+    refused(written(tmp_path, "post.urdf", text), "nothing moves in 'post'")
+
+
 @pytest.mark.parametrize("version", ["1.4", "1.5", "1.7", "1.11"])
 def test_sdf_moves_as_urdf(version: str, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
@@ -140,8 +305,36 @@ def test_files_outside_the_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "secret.xml").write_text("<mujoco/>")
     text = '<mujoco><include file="../secret.xml"/></mujoco>'
     refused(written(tmp_path / "in", "robot.xml", text), "outside the folder")
-    text = '<mujoco><asset><mesh name="m" file="/etc/passwd"/></asset></mujoco>'
+    text = '<mujoco><worldbody><geom type="hfield" hfield="h"/></worldbody><asset>{}</asset></mujoco>'
+    text = text.format('<hfield name="h" file="/etc/passwd" size="1 1 1 1"/>')
     refused(written(tmp_path / "in", "robot.xml", text), "outside the folder")
+
+
+CUBE = "\n".join(
+    ["v {} {} {}".format(*(0.1 * (k >> i & 1) for i in range(3))) for k in range(8)]
+    + [f"f {a} {b} {c}" for a, b, c in ((1, 3, 4), (1, 4, 2), (5, 6, 8), (5, 8, 7), (1, 2, 6), (1, 6, 5))]
+    + [f"f {a} {b} {c}" for a, b, c in ((3, 7, 8), (3, 8, 4), (1, 5, 7), (1, 7, 3), (2, 4, 8), (2, 8, 6))]
+)
+
+
+def test_meshes_of_mjcf_may_lie_beside_its_folder_and_are_not_opened_elsewhere(tmp_path: Path) -> None:
+    """`meshdir="../meshes"` is usual; from a mesh that is farther away no mass is taken."""
+    pytest.importorskip("mujoco")
+    for folder in ("a/robot", "a/meshes", "far"):
+        (tmp_path / folder).mkdir(parents=True)
+    for folder in ("a/meshes", "far"):
+        (tmp_path / folder / "cube.obj").write_text(CUBE)
+    text = (
+        '<mujoco><compiler meshdir="{}"/><asset><mesh name="m" file="cube.obj"/></asset><worldbody>'
+        '<body name="b"><joint name="j"/><geom type="mesh" mesh="m"/>'
+        '<geom size="0.1" mass="1" pos="1 0 0"/></body></worldbody></mujoco>'
+    )
+    near = load_robot(written(tmp_path / "a/robot", "near.xml", text.format("../meshes")))
+    assert near.mechanism.body("b").mass == pytest.approx(1 + 1000 * 0.1**3)
+    for where in ("../../far", str(tmp_path / "far")):
+        far = load_robot(written(tmp_path / "a/robot", "far.xml", text.format(where)))
+        assert far.mechanism.body("b").mass == 1.0
+        assert any("files are missing" in line for line in far.report)
 
 
 def test_missing_meshes_are_no_obstacle_where_inertia_is_given(tmp_path: Path) -> None:
@@ -314,6 +507,22 @@ def test_xacro_is_expanded(tmp_path: Path) -> None:
     (tmp_path / "bar.xacro").write_text(MACRO)
     mechanism = load(written(tmp_path, "robot.xacro", XACRO.format("bar.xacro")))
     assert mechanism.body("arm").mass == 1.0 and mechanism.body("arm").inertia[1] == pytest.approx(1 / 12)
+
+
+def test_xacro_finds_the_package_it_is_in(tmp_path: Path) -> None:
+    """By its package.xml, or else by the name of a folder; nothing needs to be sourced."""
+    pytest.importorskip("xacro")
+    for folder in ("copy/robots", "copy/urdf", "plain/urdf"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "copy/package.xml").write_text("<package><name> arms </name></package>")
+    (tmp_path / "copy/urdf/bar.xacro").write_text(MACRO)
+    path = written(tmp_path / "copy/robots", "robot.xacro", XACRO.format("$(find arms)/urdf/bar.xacro"))
+    assert load(path).body("arm").mass == 1.0
+    (tmp_path / "plain/urdf/bar.xacro").write_text(MACRO)
+    path = written(tmp_path / "plain/urdf", "robot.xacro", XACRO.format("$(find plain)/urdf/bar.xacro"))
+    assert load(path).body("arm").mass == 1.0
+    path = written(tmp_path / "plain/urdf", "robot.xacro", XACRO.format("$(find arms)/urdf/bar.xacro"))
+    refused(path, "no package 'arms' around the file")
 
 
 def test_xacro_reads_nothing_outside_its_folder(tmp_path: Path) -> None:

@@ -78,6 +78,33 @@ def test_open_urdf_trees_are_pinocchios(seed: int, tmp_path: Path) -> None:
         np.testing.assert_allclose(bias, pin.rnea(model, data, q, v, 0 * v), atol=1e-10 * np.abs(bias).max())
 
 
+@pytest.mark.parametrize("turn", ["3.14159 0 0", "1.5708 3.1416 0", "1e-4 0 0", "0 0.02 1", "0 0.06 1"])
+def test_axes_that_are_nearly_parallel_cost_no_digits(turn: str, tmp_path: Path) -> None:
+    """Files write 1.5708 for a right angle: the common normal of such axes is kilometres away."""
+    pin = pytest.importorskip("pinocchio")
+    body = inertial(1.0, "0.1 0.05 0.02", "0.02 0.03 0.03")
+    links = "".join(f'<link name="l{k}">{body}</link>' for k in range(4))
+    joints = "".join(
+        f'<joint name="j{k}" type="revolute"><parent link="{parent}"/><child link="l{k}"/>'
+        f'<origin xyz="0.1 0.2 0.3" rpy="{turn}"/><axis xyz="0 0 1"/>'
+        '<limit lower="-9" upper="9" effort="5" velocity="1"/></joint>'
+        for k, parent in enumerate(("base", "l0", "l1", "l2"))
+    )
+    text = f'<robot name="r"><link name="base"/>{links}{joints}</robot>'
+    (tmp_path / "robot.urdf").write_text(text)
+    model = pin.buildModelFromXML(text)
+    s = Simulation(load_robot(tmp_path / "robot.urdf").mechanism, compile=False)
+    names = list(model.names)[1:]
+    q, v = np.array([0.3, -0.8, 0.5, 1.1]), np.array([1.0, 2.0, -1.5, 0.7])
+    placed(s, names, q, v)
+    M, bias = terms(s, names)
+    data = model.createData()
+    wanted = pin.crba(model, data, q)
+    wanted = np.triu(wanted) + np.triu(wanted, 1).T
+    np.testing.assert_allclose(M, wanted, atol=1e-12 * np.abs(wanted).max())
+    np.testing.assert_allclose(bias, pin.rnea(model, data, q, v, 0 * v), atol=1e-12 * np.abs(bias).max())
+
+
 def spatial(seed: int) -> str:
     """Crank and rocker on skew axes, a coupler on three hinges that meet, and a ball that closes the loop."""
     random = np.random.default_rng(seed)

@@ -14,10 +14,14 @@ PACKAGES = ("model", "fmu", "ros", "benchmarks", "examples")
 # From the ground up. A room is a folder or a file of `model/`, or another package; it imports from
 # its own floor and from those below.
 LAYERS: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("errors", "signals", "thresholds", "shipped descriptions"), "know nothing but Python"),
+    (
+        ("errors", "hil", "programs", "signals", "thresholds", "shipped descriptions"),
+        "know nothing but Python",
+    ),
     (("files",), "written whole or not at all, or an error says why"),
     (("joints",), "what a joint type is, before anything is described with it"),
     (("describe",), "a mechanism as data"),
+    (("laws",), "functions of time, as data"),
     (("equations",), "the description as equations over symbols"),
     (("compile",), "traced functions as fast code"),
     (("manifold",), "rank, charts, closing, lift and step over the equations"),
@@ -26,7 +30,7 @@ LAYERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("loading",), "a description read, and its names checked"),
     (("engine",), "kernels and names of one mechanism, without a state"),
     (("state",), "the numbers that change"),
-    (("run", "linear"), "functions of engine and state: motions, and models beside them"),
+    (("run", "linear", "batch"), "functions of engine and state: motions, many at once, models beside them"),
     (("simulation",), "holds an engine and a state for the user"),
     (("cartesian", "design", "show", "verify"), "what is built on simulations"),
     (("papers",), "studies, with all of the above"),
@@ -95,7 +99,13 @@ def test_imports_lead_down(module: str) -> None:
 
 def test_only_command_modules_know_the_command_line() -> None:
     users = {module for module in modules() if any(room(i) == "cli" for i in imports(module))}
-    assert {module for module in users if room(module) != "cli"} == {"fmu.cli", "ros.cli", "benchmarks.cli"}
+    assert {module for module in users if room(module) != "cli"} == {
+        "fmu.cli",
+        "fmu.realtime_cli",
+        "ros.cli",
+        "ros.replay_cli",
+        "benchmarks.cli",
+    }
 
 
 def test_the_page_on_architecture_names_every_folder() -> None:

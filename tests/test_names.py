@@ -48,7 +48,7 @@ def test_the_table_is_what_the_traced_code_computes(name: str, mechanism: Mechan
     assert all(v.size == len(v.units) for kind in vars(table).values() for v in kind)
     assert [(p.name, p.slice) for p in eq.parameters] == [(p.name, p.where) for p in table.parameters]
     assert [v.where for v in table.inputs] == [slice(k, k + 1) for k in range(eq.u.numel())]
-    for kind, size in ((table.positions, eq.tree.nq), (table.speeds, eq.tree.nv)):
+    for kind, size in ((table.positions, eq.tree.nq - eq.tree.nz), (table.speeds, eq.tree.nv)):
         assert kind.rows().tolist() == list(range(size))
 
 

@@ -15,6 +15,7 @@ from cutjoint.fmu.export import export
 from cutjoint.model import CutjointError, Simulation, SimulationError, load, save
 from cutjoint.model.cli.main import main
 from cutjoint.model.design.sensitivity import motion_sensitivities, sensitivities
+from cutjoint.model.run.drives import Wanted
 from cutjoint.ros.loop import Loop
 from cutjoint.ros.report import Health
 from cutjoint.ros.settings import Settings
@@ -212,7 +213,7 @@ def test_in_diagnostics_of_the_node(name: str, capsys: pytest.CaptureFixture[str
     for wanted in (" ".join(found), found, "*"):
         settings = Settings.read({"mechanism": described(name), "diagnostics": wanted})
         loop = Loop(Simulation(described(name), compile=False), settings, Silent())
-        loop.advance(np.array(TORQUES))
+        loop.advance(Wanted.forces(np.array(TORQUES)))
         told = Health(loop).look(loop)[2]
         numbers = loop.simulation.read(loop.simulation.variables().outputs.rows())
         for column, x in zip(columns(name), numbers, strict=True):

@@ -67,7 +67,7 @@ def stepped(s: Simulation, picked: np.ndarray) -> np.ndarray:
     for along in ("d", "v"):
         for row in picked:
             seeds = row if along == "d" else zero, row if along == "v" else zero
-            found = f(s.q, zero, s.v, free, free, s.u, s.p, *seeds, 0 * s.u, 0 * s.p)
+            found = f(s.q, zero, s.v, free, free, s.u, s.p, *seeds, [], 0 * s.u, 0 * s.p)
             columns.append(
                 np.concatenate([picked @ found[0].full().ravel(), picked @ found[1].full().ravel()])
             )

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from cutjoint.model import Mechanism, Simulation, list_examples, load
 from cutjoint.model.engine import Engine
+from cutjoint.model.equations.least_reactions import exertable, joints_in_loops
 from cutjoint.model.equations.terms import equations
 from cutjoint.model.manifold.rank import grows_beside_manifold
 from cutjoint.model.run.assembly import consistent_speeds
+from scipy.linalg import null_space
 
 MAKE = {"bricard": mechanisms.bricard, "bennett": mechanisms.bennett}
 
@@ -77,3 +79,25 @@ def test_weight_across_a_plane_is_shared() -> None:
     assert y["reaction.base0.force"][2] == pytest.approx(1.5 * 9.81)
     assert y["reaction.base1.force"][2] == pytest.approx(1.5 * 9.81)
     assert y["reaction.pin0.force"][2] == pytest.approx(0.5 * 9.81)
+
+
+def test_what_is_unique_of_planar_reactions() -> None:
+    """A planar loop says that forces in its plane are unique, and moments about the plane's normal."""
+    found = Simulation("fourbar", compile=False).topology().unique
+    assert set(found.values()) == {("across y", "about y")} and len(found) == 4
+    assert Simulation("stewart", compile=False).topology().unique == {}
+
+
+@pytest.mark.parametrize("linkage", [mechanisms.four_bars(1), mechanisms.bennett()])
+def test_unique_reactions_are_met_by_stresses_of_no_loop(linkage: Mechanism) -> None:
+    """What cuts elsewhere may change without `least_reactions` are directions that are said to be open."""
+    s = Simulation(linkage, compile=False)
+    E, W = (np.array(x) for x in exertable(s.equations)(s.q, s.p))
+    stress = W @ null_space(E)
+    assert stress.shape[1] == s.topology().rows - s.topology().rank_here
+    names = joints_in_loops(s.tree)
+    for name, (force, moment) in s.topology().unique.items():
+        part = stress.reshape(len(names), 2, 3, -1)[names.index(name)]
+        for how, open_to in ((force, part[0]), (moment, part[1])):
+            kept = {"none": 0, "all": 3}.get(how, 2 if how.startswith("across") else 1)
+            assert np.linalg.matrix_rank(open_to, tol=1e-6) == 3 - kept

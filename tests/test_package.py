@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,30 +17,85 @@ FOLDERS = ("model", "fmu", "ros", "examples", "benchmarks")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Names of the files in a wheel built from a copy, so that no old build folder helps or harms."""
+def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from a copy, so that no old build folder helps or harms."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "__init__.py", "py.typed"):
         shutil.copy(ROOT / name, source)
     for folder in FOLDERS:
         shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    build = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        target,
-        source,
-    ]
-    done = subprocess.run(build, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    pip(["wheel", "-q", "--no-deps", "--no-build-isolation", "-w", target, source])
     (file,) = target.glob("*.whl")
-    with zipfile.ZipFile(file) as archive:
+    return file
+
+
+def pip(words: list[Any]) -> None:
+    done = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(wheel_file: Path) -> set[str]:
+    """Names of the files in it."""
+    with zipfile.ZipFile(wheel_file) as archive:
         return set(archive.namelist())
+
+
+@pytest.fixture(scope="module")
+def elsewhere(wheel_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder outside the clone into which the wheel is installed."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    pip(["install", "-q", "--no-deps", "--no-compile", "--target", folder, wheel_file])
+    return folder
+
+
+def outside(elsewhere: Path, code: str) -> str:
+    """What a program prints that finds the installed wheel before the clone."""
+    environment = {**os.environ, "PYTHONPATH": str(elsewhere)}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=elsewhere, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_runs_outside_the_clone(elsewhere: Path) -> None:
+    code = """
+import cutjoint
+s = cutjoint.Simulation("fourbar", compile=False)
+s.run(0.01)
+print(cutjoint.__file__, cutjoint.__version__, len(cutjoint.linearize(s.engine, s.state).A), s.time)
+"""
+    file, version, states, time = outside(elsewhere, code).split()
+    assert Path(file).is_relative_to(elsewhere) and version[0].isdigit()
+    assert (states, time) == ("2", "0.01")
+
+
+def test_names_are_offered_without_importing_what_is_not_needed(elsewhere: Path) -> None:
+    code = """
+import sys, cutjoint
+assert "numpy" not in sys.modules
+cutjoint.Simulation, cutjoint.load
+print(sorted({"scipy", "matplotlib", "mujoco", "viser", "rclpy", "fmpy"} & set(sys.modules)))
+print("Simulation" in dir(cutjoint), hasattr(cutjoint, "Simulator"))
+"""
+    assert outside(elsewhere, code).splitlines() == ["[]", "True False"]
+
+
+def test_types_are_seen_from_outside(elsewhere: Path) -> None:
+    """mypy knows what our names are, and finds a mistake in a user's program."""
+    (elsewhere / "program.py").write_text(
+        "import cutjoint\n"
+        "simulation = cutjoint.Simulation('fourbar')\n"
+        "energy: float = simulation.energy()\n"
+        "reveal_type(simulation.run(1.0))\n"
+        "simulation.run('long')\n"
+    )
+    options = ["--ignore-missing-imports", "--follow-imports=silent", "--cache-dir=/dev/null"]
+    words = [sys.executable, "-m", "mypy", *options, "program.py"]
+    environment = {**os.environ, "MYPYPATH": str(elsewhere)}
+    done = subprocess.run(words, capture_output=True, text=True, cwd=elsewhere, env=environment)
+    assert "Trajectory" in done.stdout and done.stdout.count("program.py") == done.stdout.count("\n") - 1
+    assert 'program.py:5: error: Argument 1 to "run"' in done.stdout, done.stdout
 
 
 def test_every_source_file_is_installed(wheel: set[str]) -> None:
@@ -52,9 +109,10 @@ def test_examples_and_type_markers_are_installed(wheel: set[str]) -> None:
     assert data | {f"cutjoint/{f}/py.typed" for f in ("model", "fmu", "ros")} <= wheel
 
 
-def test_cutjoint_is_a_namespace_of_nothing_but_its_packages(wheel: set[str]) -> None:
+def test_nothing_but_our_packages_is_installed(wheel: set[str]) -> None:
     installed = {name for name in wheel if ".dist-info/" not in name}
-    assert {name.split("/")[1] for name in installed if name.startswith("cutjoint/")} == set(FOLDERS)
+    own = {*FOLDERS, "__init__.py", "py.typed"}
+    assert {name.split("/")[1] for name in installed if name.startswith("cutjoint/")} == own
     assert all(name.startswith("cutjoint/") for name in installed)
 
 

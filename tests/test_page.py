@@ -17,10 +17,10 @@ from cutjoint.fmu.page import plan_page
 from cutjoint.model import Simulation, load
 from cutjoint.model.cli.main import USAGE, main
 from cutjoint.model.show import player
-from fmu_tools import exported, initialize, instance
+from fmu_tools import exported, initialize, instance, without_limits
 
 Capture = pytest.CaptureFixture[str]
-NAME = "stewart"
+NAME = without_limits("stewart")
 STEPS, STEP = 1500, 1e-3
 # Torques that change all the time: N·m at step k of motor j.
 PUSH = "8 * Math.sin(0.004 * k + j)"

@@ -64,9 +64,8 @@ def test_every_example_is_drawn_with_its_joints_where_they_are(name: str) -> Non
     np.testing.assert_allclose(view.axes @ view.axes.T, np.eye(3), atol=1e-12)
     assert np.linalg.det(view.axes) > 0, "a mirrored picture"
     axes = draw(mechanism, poses, [cut.name for cut in simulation.tree.cuts]).axes[0]
-    drawn = np.vstack(
-        [line.get_xydata() for line in axes.lines if line.get_marker() not in ("None", "+", "|")]
-    )
+    marked = [line.get_xydata() for line in axes.lines if line.get_marker() not in ("None", "+", "|")]
+    drawn = np.vstack([np.zeros((0, 2)), *marked])
     for joint in mechanism.joints:
         if joint.type != "free":
             rides = TYPES[joint.type].rides  # where its child is
@@ -123,3 +122,24 @@ def test_a_plot_has_a_panel_for_each_kind_and_unit() -> None:
     assert panels[2].lines[0].get_label() == "p x"
     np.testing.assert_array_equal(panels[0].lines[1].get_ydata(), time + 1)
     assert panels[3].get_yscale() == "log"
+
+
+@pytest.mark.parametrize("angle", [(0.0, 0.0), (-1.3, 0.4), (2.0, np.pi / 2), (0.5, -np.pi / 2)])
+@pytest.mark.parametrize("name", ["stewart", "fourbar"])
+def test_one_can_look_from_any_angle(name: str, angle: tuple[float, float]) -> None:
+    simulation = Simulation(name, compile=False)
+    poses = simulation.body_poses()
+    points = body_points(simulation.mechanism, poses)
+    view = choose_view(simulation.mechanism, poses, points, angle)
+    np.testing.assert_allclose(view.axes @ view.axes.T, np.eye(3), atol=1e-12)
+    assert view.axes[2] @ view.up == pytest.approx(np.sin(angle[1]), abs=1e-12)
+    assert abs(view.axes[0] @ view.up) < 1e-12  # what is level stays level
+
+
+def test_phases_go_on_without_jumps() -> None:
+    from cutjoint.model.linear.linear_plot import phase_degrees
+
+    omega = np.geomspace(0.01, 100, 400)
+    lag = phase_degrees(1 / ((1j * omega) ** 2 + 0.2j * omega + 1) ** 2)
+    assert lag[0] == pytest.approx(0, abs=0.5) and lag[-1] == pytest.approx(-360, abs=0.5)
+    assert np.abs(np.diff(lag)).max() < 60

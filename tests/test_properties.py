@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
@@ -15,10 +16,12 @@ import pytest
 from articulated_body import articulated_body
 from cutjoint.model import Body, Joint, Mechanism, Simulation
 from cutjoint.model.compile import kernel as compiler
+from cutjoint.model.equations.articulated import articulated_pivots
 from cutjoint.model.equations.dynamics import mass_matrix, newton_euler
 from cutjoint.model.equations.kinematics import outward, position_rates
 from cutjoint.model.equations.loops import cut_loops, residual
 from cutjoint.model.equations.outputs import energies
+from cutjoint.model.equations.solve import factorize
 from cutjoint.model.equations.spatial import symmetric
 from cutjoint.model.equations.terms import dynamics, equations, terms
 from cutjoint.model.equations.topology import start_coordinates
@@ -98,7 +101,8 @@ class Case:
     @cached_property
     def energies(self):
         """Kinetic, and potential of gravity alone."""
-        return energies(self.eq, self.motion, self.v, ca.SX(0))
+        nothing = SimpleNamespace(kinetic=ca.SX(0), potential=ca.SX(0))
+        return energies(self.eq, self.motion, self.v, nothing)
 
     def twin(self, q):
         return body_matrices(self.mechanism, {name: q[where] for name, where in self.tree.q.items()})
@@ -154,6 +158,13 @@ def test_half_the_rate_of_M_less_C_is_skew(tree):
 def test_articulated_bodies_undo_newton_euler(tree):
     tau = tree.inverse_dynamics(tree.v, tree.a)
     tree.agree(articulated_body(tree.model, tree.q, tree.v, tau), tree.a)
+
+
+def test_articulated_pivots_are_those_of_the_mass_matrix(tree):
+    leaves_first = [k for link in tree.tree.links for k in range(link.v.start, link.v.stop)][::-1]
+    factor = factorize(tree.M, leaves_first)
+    pivots = ca.vertcat(*(1 / x for x in factor.inverse))
+    tree.agree(articulated_pivots(tree.model, tree.motion.f)[leaves_first], pivots)
 
 
 def test_articulated_bodies_solve_the_equation_of_motion_under_all_forces(tree):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cutjoint.model import Simulation
 from cutjoint.model.robots.write_urdf import urdf
+from cutjoint.model.run.drives import Drives
 from cutjoint.model.run.joint_values import JointValues
 from ros_client import Client, JointState, RosProcess, new_domain, node, stamp
 from std_msgs.msg import Float64MultiArray, String
@@ -107,7 +108,7 @@ def test_wrong_commands_are_refused_and_time_stands_still(pair: Pair) -> None:
         client.commands.publish(Float64MultiArray(data=array("d", data)))
     for name, effort in (
         (["nobody"], [1.0]),
-        (["motor1"], [nan]),
+        (["motor1"], [float("inf")]),
         (["motor1", "motor2"], [1.0]),
         (["motor1"], []),
         (["hinge1"], [3.0]),
@@ -141,8 +142,9 @@ def test_save_restore_step_and_reset(pair: Pair) -> None:
     assert client.states[15].velocity == first.velocity
     assert client.call("reset").success
     assert np.array_equal(np.array(answer(client, 17).position), twin.values.position)
-    assert client.call("step").success  # one period under zero torque
-    twin.step([0.0, 0.0, 0.0])
+    assert client.call("step").success  # one period, in which the start is held
+    drives = Drives(twin.simulation, twin.values, 20.0)
+    twin.step(drives.forces(drives.held(), 20.0).tolist())
     assert twin.same(answer(client, 18))
     assert not client.call("pause", True).success
 
@@ -182,6 +184,39 @@ def test_a_bicycle_rolls_and_is_steered_over_ros() -> None:
         model = json.loads(client.latched(String, "linear_model").data)
         assert np.shape(model["A"]) == (7 + 3, 7 + 3)
         assert np.allclose(model["A"], twin.simulation.linearize().A, rtol=1e-9, atol=1e-9)
+        assert process.stop() == 0, process.output
+
+
+DRIVEN = """
+name: driven
+bodies:
+  crank: {mass: 1, com: [0.1, 0, 0], inertia: [0.01, 0.01, 0.01]}
+  bob: {mass: 0.5, com: [0.2, 0, -0.3], inertia: [0.01, 0.01, 0.01]}
+joints:
+  shaft: {type: revolute, parent: ground, child: crank, at: [0, 0, 0], axis: y}
+  pin: {type: revolute, parent: crank, child: bob, at: [0.2, 0, 0], axis: y}
+motors:
+  shaft: {joint: shaft, drive: velocity}
+"""
+
+
+def test_a_driven_speed_is_followed_over_ros(tmp_path: Path) -> None:
+    """The command is the motion that the description says: a shaft at constant speed, exactly."""
+    (tmp_path / "driven.yaml").write_text(DRIVEN)
+    domain = new_domain()
+    arguments = ["--mode", "lock_step", "--rate", "500"]
+    with node(domain, str(tmp_path / "driven.yaml"), *arguments) as process, Client(domain) as client:
+        client.ready(process)
+        twin = Twin(str(tmp_path / "driven.yaml"))
+        for k in range(50):
+            client.commands.publish(Float64MultiArray(data=array("d", [3.0, 0.0])))  # speed, acceleration
+            twin.step([3.0, 0.0])
+            assert twin.same(answer(client, k + 1)), f"step {k}"
+        last = client.states[-1]
+        speed = dict(zip(last.name, last.velocity, strict=True))["shaft"]
+        effort = dict(zip(last.name, last.effort, strict=True))["shaft"]
+        assert speed == pytest.approx(3.0, abs=1e-12)
+        assert effort == pytest.approx(twin.simulation.outputs()["motor.shaft.effort"], rel=1e-9)
         assert process.stop() == 0, process.output
 
 

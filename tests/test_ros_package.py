@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -16,11 +17,12 @@ from typing import Any
 
 import pytest
 from cutjoint.model import list_examples
-from cutjoint.ros import launching
+from cutjoint.ros import control_launching
 from cutjoint.ros.settings import SETTINGS, Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH = sorted((ROOT / "launch").glob("*.launch.py"))
+CONTROL = [path for path in LAUNCH if path.name.endswith("_control.launch.py")]
 
 
 def version_of_package() -> str:
@@ -51,7 +53,7 @@ def test_colcon_builds_it_and_the_installed_node_runs(tmp_path: Path) -> None:
     )
     source = tmp_path / "src" / "cutjoint"
     source.mkdir(parents=True)
-    for name in ("package.xml", "CMakeLists.txt", "LICENSE"):
+    for name in ("package.xml", "CMakeLists.txt", "LICENSE", "__init__.py", "py.typed"):
         shutil.copy(ROOT / name, source)
     for name in ("model", "fmu", "ros", "examples", "benchmarks", "launch"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -67,7 +69,7 @@ def test_colcon_builds_it_and_the_installed_node_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     prefix = tmp_path / "install" / "cutjoint"
     installed = {p.name for p in (prefix / "share" / "cutjoint" / "launch").iterdir()}
-    assert installed == {p.name for p in LAUNCH}
+    assert installed == {p.name for p in (ROOT / "launch").iterdir() if p.is_file()}
     # Run what was installed, not the sources: only the sourced environment finds it.
     check = "import cutjoint.ros.cli as c; print(c.__file__)"
     script = f". install/setup.sh && python3 -c '{check}' && {prefix}/lib/cutjoint/node stewart --urdf"
@@ -91,14 +93,18 @@ class Recorded:
 
 
 @pytest.fixture
-def launch_system(monkeypatch: pytest.MonkeyPatch) -> Iterator[bool]:
+def launch_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[bool]:
     """The real launch system where ROS is sourced; classes that only record elsewhere."""
     if importlib.util.find_spec("launch_ros") is not None:
         yield True
         return
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))  # no package is installed
     classes = {
         "launch": ["LaunchDescription"],
-        "launch.actions": ["DeclareLaunchArgument", "OpaqueFunction"],
+        "launch.actions": ["DeclareLaunchArgument", "EmitEvent", "OpaqueFunction", "RegisterEventHandler"],
+        "launch.event_handlers": ["OnProcessExit"],
+        "launch.events": ["matches_action"],
+        "launch.events.process": ["ShutdownProcess"],
         "launch.substitutions": ["LaunchConfiguration"],
         "launch_ros": [],
         "launch_ros.actions": ["Node"],
@@ -120,43 +126,115 @@ def generate(path: Path) -> Any:
     return module.generate_launch_description()
 
 
-@pytest.mark.parametrize("path", LAUNCH, ids=lambda p: p.name)
+def started(description: Any, context: dict[str, str]) -> list[Any]:
+    """The actions that the launch file's function makes of its arguments."""
+    (function,) = [e for e in description.positional[0] if type(e).__name__ == "OpaqueFunction"]
+    return list(function.named["function"](context))
+
+
+def defaults(description: Any) -> dict[str, str]:
+    entities = description.positional[0]
+    declared = {e.positional[0]: e.named for e in entities if type(e).__name__ == "DeclareLaunchArgument"}
+    assert all(d["description"] for d in declared.values())
+    return {name: d["default_value"] for name, d in declared.items()}
+
+
+EXAMPLES = [path for path in LAUNCH if path not in CONTROL and path.name != "two_robots.launch.py"]
+MORE = {"namespace", "params_file", "use_sim_time"}
+
+
+def test_every_example_has_a_launch_file() -> None:
+    assert [path.name for path in EXAMPLES] == [f"{name}.launch.py" for name in sorted(list_examples())]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
 def test_launch_files_describe_a_node_with_valid_arguments(path: Path, launch_system: bool) -> None:
     description = generate(path)
     if launch_system:
         names = {e.name for e in description.entities if type(e).__name__ == "DeclareLaunchArgument"}
-        assert names == {*SETTINGS, "namespace"}
+        assert names == {*SETTINGS, *MORE}
         return
-    entities = description.positional[0]
-    declared = {e.positional[0]: e.named for e in entities if type(e).__name__ == "DeclareLaunchArgument"}
-    assert set(declared) == {*SETTINGS, "namespace"}
-    assert all(d["description"] for d in declared.values())
-    (node,) = [e for e in entities if type(e).__name__ == "Node"]
+    context = defaults(description)
+    assert set(context) == {*SETTINGS, *MORE}
+    given = {
+        "rate": "500",
+        "hold": "false",
+        "diagnostics": "energy",
+        "gravity": "0.0",
+        "params_file": "my.yaml",
+    }
+    node, *_ = started(description, {**context, **given, "use_sim_time": "true"})
     assert (node.named["package"], node.named["executable"]) == ("cutjoint", "node")
-    (parameters,) = node.named["parameters"]
-    assert set(parameters) == set(SETTINGS)
-    # Defaults, read back as the launch system would, are settings the node accepts.
-    given = {}
-    for name, value in parameters.items():
-        assert value.positional[0].positional == (name,)
-        text = declared[name]["default_value"]
-        kind = value.named["value_type"]
-        given[name] = text == "true" if kind is bool else kind(text)
-    settings = Settings.read(given)
+    file, parameters = node.named["parameters"]
+    assert file == "my.yaml" and parameters.pop("use_sim_time") is True
+    # What is not given is left to the file, and to the node.
+    assert set(parameters) == {"mechanism", "rate", "hold", "diagnostics", "gravity"}
+    settings = Settings.read(parameters)
+    assert (settings.rate, settings.hold, settings.gravity) == (500.0, False, 0.0)
     assert settings.mechanism in list_examples() and path.name == f"{settings.mechanism}.launch.py"
 
 
-def test_robot_state_publisher_is_started_only_where_it_is_installed(
-    launch_system: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_robot_state_publisher_is_started_only_where_it_is_installed_and_ends_with_the_node(
+    launch_system: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if launch_system:
         pytest.skip("what is installed can't be changed where ROS 2 is sourced")
     packages = pytest.importorskip("ament_index_python.packages", reason="no ROS 2 here")
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
-    context = {"mechanism": "delta", "publish_clock": "true"}
-    assert launching._state_publisher(context) == []
+    description = generate(ROOT / "launch" / "delta.launch.py")
+    context = defaults(description) | {"publish_clock": "true", "frame_prefix": "left/"}
+    assert len(started(description, context)) == 1
     monkeypatch.setattr(packages, "get_package_prefix", lambda name: "/somewhere")
-    (publisher,) = launching._state_publisher(context)
+    node, publisher, handler = started(description, context)
     (parameters,) = publisher.named["parameters"]
-    assert parameters["use_sim_time"] is True
+    assert parameters["use_sim_time"] is True and parameters["frame_prefix"] == "left/"
     assert '<robot name="delta"' in parameters["robot_description"].positional[0]
+    (at_exit,) = handler.positional
+    assert at_exit.named["target_action"] is node
+    matches = at_exit.named["on_exit"][0].named["event"].named["process_matcher"]
+    assert matches.positional == (publisher,)
+
+
+def test_layouts_are_what_their_programs_read() -> None:
+    """YAML and JSON, and topics that a node of that namespace has."""
+    from ruamel.yaml import YAML
+
+    shown = YAML(typ="safe").load(ROOT / "launch" / "cutjoint.rviz")["Visualization Manager"]
+    topics = [d["Description Topic"]["Value"] for d in shown["Displays"] if "Description Topic" in d]
+    assert topics == ["/stewart/robot_description"] and shown["Global Options"]["Fixed Frame"] == "ground"
+    layout = json.loads((ROOT / "launch" / "cutjoint.foxglove.json").read_text())
+    panels = re.findall(r'"(?:first|second)": "([^"]+)"', json.dumps(layout["layout"]))
+    assert sorted(panels) == sorted(layout["configById"])
+
+
+def test_two_robots_have_names_and_frames_of_their_own_and_one_clock(launch_system: bool) -> None:
+    description = generate(ROOT / "launch" / "two_robots.launch.py")
+    if launch_system:
+        return
+    nodes = [n for n in started(description, {}) if n.named.get("executable") == "node"]
+    read = [Settings.read(n.named["parameters"][-1]) for n in nodes]
+    assert [s.publish_clock for s in read] == [True, False, False]
+    assert [s.mode for s in read] == ["real_time", "follow_clock", "follow_clock"]
+    assert [n.named["namespace"] + "/" for n in nodes] == [s.frame_prefix for s in read]
+    assert len({tuple(s.placed_at) for s in read}) == 3
+
+
+@pytest.mark.parametrize("path", CONTROL, ids=lambda p: p.name)
+def test_launch_files_of_ros2_control_start_its_manager(
+    path: Path, launch_system: bool, tmp_path: Path
+) -> None:
+    if launch_system:
+        pytest.skip("what is started can't be looked at where ROS 2 is sourced")
+    entities = generate(path).positional[0]
+    declared = {e.positional[0]: e.named["default_value"] for e in entities[:-1]}
+    assert path.name == f"{declared['mechanism']}_control.launch.py"
+    nodes = control_launching._nodes(declared | {"library": str(tmp_path / "made.so"), "start": "a=1"})
+    started = [(n.named["package"], n.named["executable"], *n.named.get("arguments", [])[:1]) for n in nodes]
+    assert started == [
+        ("controller_manager", "ros2_control_node"),
+        ("robot_state_publisher", "robot_state_publisher"),
+        ("controller_manager", "spawner", "joint_state_broadcaster"),
+        ("controller_manager", "spawner", "joint_trajectory_controller"),
+    ]
+    description, file = nodes[0].named["parameters"]
+    assert f"{tmp_path}/made.so" in description["robot_description"].positional[0]
+    assert "update_rate: 500" in Path(file).read_text()

@@ -5,19 +5,23 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from cutjoint.model import CutjointError, Simulation
+from cutjoint.model import CutjointError, Simulation, load
 from cutjoint.model.cli.main import main
+from cutjoint.model.hil.packets import COMMAND, STATE, WRAP, Counts, Packet, Sequence32, pack, unpack
+from cutjoint.model.run.drives import FORCE, POSITION, VELOCITY, Drives, Wanted, input_places
+from cutjoint.model.run.joint_values import JointValues
 from cutjoint.ros.follow import Follower, Point
 from cutjoint.ros.jitter import Jitter
 from cutjoint.ros.loop import Loop
 from cutjoint.ros.motor_commands import Commands, Refused
 from cutjoint.ros.pace import FORGIVEN, Pace
 from cutjoint.ros.settings import SETTINGS, Settings
-from cutjoint.ros.udp import COMMAND, STATE, WRAP, Counts, Packet, Sequence32, UdpLink, pack, unpack
+from cutjoint.ros.udp import UdpLink
 
 
 def test_jitter_agrees_with_percentiles_of_the_intervals() -> None:
@@ -67,12 +71,32 @@ def arm() -> Simulation:
 def test_commands_by_name(arm: Simulation) -> None:
     commands = Commands(arm.mechanism, 1e-3, 0.2)
     known = [j.name for j in arm.mechanism.joints] + ["tail"]
-    assert commands.from_names(["axis2", "motor4"], [3.0, 4.0], known).tolist() == [0, 3, 0, 4, 0, 0]
+
+    def told(*given: Any, **more: Any) -> list[float]:
+        wanted = commands.from_names(*given, known, **more)
+        assert wanted is not None
+        return wanted.value.tolist()
+
+    assert told(["axis2", "motor4"], [3.0, 4.0]) == [0, 3, 0, 4, 0, 0]
     # All joints named, one without a motor: NaN or nothing for it.
     names = [*(j.name for j in arm.mechanism.joints), "tail"]
     six = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    assert commands.from_names(names, six, known).tolist() == six
-    assert commands.from_names(names, [*six, float("nan")], known).tolist() == six
+    nan = float("nan")
+    assert told(names, six) == told(names, [*six, nan]) == six
+    # NaN is "no command": for one joint, or for all before a controller is active.
+    commands.accept(commands.from_vector(six), now=1.0)
+    assert told(names[:6], [nan, 9.0, nan, nan, nan, nan]) == [1, 9, 3, 4, 5, 6]
+    assert commands.from_names(names, [nan] * 7, known) is None
+    # Positions and velocities are followed where no effort is given.
+    both = commands.from_names(
+        ["axis1", "axis2", "axis3"], [nan, nan, 5.0], known, [0.5, nan, 1.0], [0.1, 0.2, nan]
+    )
+    assert both is not None and both.kind.tolist() == [POSITION, VELOCITY, FORCE, FORCE, FORCE, FORCE]
+    assert both.value.tolist() == [0.5, 0.2, 5, 4, 5, 6] and both.rate.tolist() == [0.1, 0, 0, 0, 0, 0]
+    with pytest.raises(Refused, match="the position of 'axis1' is not finite"):
+        commands.from_names(["axis1"], [], known, [float("inf")])
+    with pytest.raises(Refused, match="are empty"):
+        commands.from_names(["axis1"], [], known)
     with pytest.raises(Refused, match="no motor"):
         commands.from_names(names, [*six, 1.0], known)
     with pytest.raises(Refused, match="there is no joint 'axis9'"):
@@ -81,13 +105,28 @@ def test_commands_by_name(arm: Simulation) -> None:
 
 def test_torque_limits_and_watchdog(arm: Simulation) -> None:
     commands = Commands(arm.mechanism, 1e-3, 0.2)
-    given = commands.accept(commands.from_vector([1e9, 0, 0, 0, 0, -1e9]), now=1.0)
-    assert given.tolist() == [1800.0, 0, 0, 0, 0, -90.0] and commands.saturated == 1
-    assert commands.present(1.1).tolist() == given.tolist()
-    assert commands.present(1.3).tolist() == [0.0] * 6 and commands.silent
+    with pytest.raises(Refused, match="more than any drive of this mechanism gives"):
+        commands.from_vector([0, 1e308, 0, 0, 0, 0])
+    given = commands.accept(commands.from_vector([1e5, 0, 0, 0, 0, -1e5]), now=1.0)
+    assert given.value.tolist() == [1800.0, 0, 0, 0, 0, -90.0] and commands.saturated == 1
+    assert commands.present(1.1).value.tolist() == given.value.tolist()
+    assert commands.present(1.3).value.tolist() == [0.0] * 6 and commands.silent
     commands.timeout = 0.0
     commands.accept(given, now=2.0)
-    assert commands.present(1e6).tolist() == given.tolist()
+    assert commands.present(1e6).value.tolist() == given.value.tolist()
+    # Who was told a position keeps it; a velocity ends.
+    commands.timeout = 0.2
+    commands.accept(given.changed(0, POSITION, 0.3, 0.1).changed(1, VELOCITY, 0.2), now=3.0)
+    relaxed = commands.present(4.0)
+    assert relaxed.kind.tolist() == [POSITION, VELOCITY, 0, 0, 0, 0]
+    assert relaxed.value.tolist() == [0.3, 0, 0, 0, 0, 0] and not relaxed.rate.any()
+
+
+def driven(simulation: Simulation) -> tuple[Drives, Wanted]:
+    """Drives of a simulation, and orders that ask for nothing."""
+    values = JointValues(simulation)
+    values.read()
+    return Drives(simulation, values, 20.0), Wanted.forces(np.zeros(len(simulation.inputs)))
 
 
 @pytest.mark.parametrize("given", ["positions", "velocities", "accelerations"])
@@ -98,12 +137,13 @@ def test_computed_torque_follows_the_path_itself(given: str) -> None:
     joints = ["motor1", "motor2", "motor3"]
     rest = [0.0] * 3
     more = {"positions": (), "velocities": (rest,), "accelerations": (rest, rest)}[given]
-    follower = Follower(simulation, joints, [Point(0.5, goal, *more)])
+    drives, none = driven(simulation)
+    follower = Follower(drives, input_places(simulation.mechanism), joints, [Point(0.5, goal, *more)], none)
     worst = 0.0
     for _ in range(700):
-        torques = follower.torques(20.0)
-        assert torques is not None
-        simulation.set_inputs(torques)
+        orders = follower.orders(simulation.time)
+        assert orders is not None
+        simulation.set_inputs(drives.forces(orders, 20.0))
         simulation.step(1e-3)
         wanted = follower.wanted(simulation.state.time)[0]
         here = [simulation.outputs()[f"joint.{name}.position"] for name in joints]
@@ -115,11 +155,14 @@ def test_computed_torque_follows_the_path_itself(given: str) -> None:
 def test_a_torque_feed_interpolates_and_ends(arm: Simulation) -> None:
     arm.reset()
     joints = [m.joint for m in arm.mechanism.motors][::-1]
-    feed = Follower(arm, joints, [Point(0.0, effort=[0.0] * 6), Point(0.01, effort=[6, 5, 4, 3, 2, 1])])
+    drives, none = driven(arm)
+    points = [Point(0.0, effort=[0.0] * 6), Point(0.01, effort=[6, 5, 4, 3, 2, 1])]
+    feed = Follower(drives, input_places(arm.mechanism), joints, points, none)
     arm.step(0.005)
-    assert feed.torques(1.0) == pytest.approx([0.5, 1, 1.5, 2, 2.5, 3])
+    orders = feed.orders(arm.time)
+    assert orders is not None and orders.value == pytest.approx([0.5, 1, 1.5, 2, 2.5, 3])
     arm.step(0.006)
-    assert feed.torques(1.0) is None
+    assert feed.orders(arm.time) is None
 
 
 @pytest.mark.parametrize(
@@ -135,7 +178,8 @@ def test_a_torque_feed_interpolates_and_ends(arm: Simulation) -> None:
 )
 def test_bad_trajectories_are_refused(arm: Simulation, points: list[Point], reason: str) -> None:
     with pytest.raises(Refused, match=reason):
-        Follower(arm, [m.joint for m in arm.mechanism.motors], points)
+        drives, none = driven(arm)
+        Follower(drives, input_places(arm.mechanism), [m.joint for m in arm.mechanism.motors], points, none)
 
 
 class Silent:
@@ -151,17 +195,21 @@ class Silent:
     def clock(self, loop: Any) -> None: ...
     def markers(self, loop: Any) -> None: ...
     def diagnostics(self, loop: Any) -> None: ...
+    def mode_changed(self, loop: Any) -> None: ...
+    def period(self, loop: Any) -> None: ...
+    def began(self, loop: Any) -> None: ...
+    def changed(self, loop: Any) -> None: ...
 
 
 def test_when_the_engine_can_not_go_on_time_stands_still_with_a_finite_state() -> None:
-    settings = Settings.read({"mechanism": "stewart", "mode": "fast", "command_timeout": 0.0})
+    settings = Settings.read({"mechanism": "fourbar", "mode": "fast", "command_timeout": 0.0})
     outlet = Silent()
-    loop = Loop(Simulation("stewart"), settings, outlet)
+    loop = Loop(Simulation("fourbar"), settings, outlet)
     stop = threading.Event()
     thread = threading.Thread(target=loop.run, args=(stop,))
     thread.start()
     try:
-        loop.commands.accept(np.full(3, 1e300))
+        loop.commands.accept(Wanted.forces(np.array([1e300])))
         end = time.monotonic() + 30
         while not loop.fault and time.monotonic() < end:
             time.sleep(0.01)
@@ -170,6 +218,8 @@ def test_when_the_engine_can_not_go_on_time_stands_still_with_a_finite_state() -
         assert np.isfinite(state.q).all() and np.isfinite(state.v).all()
         with pytest.raises(ZeroDivisionError):  # what goes wrong in a job belongs to whoever asked
             loop.ask(lambda: 1 / 0).result(10)
+        loop.ask(lambda: loop.put(loop.simulation.reset)).result(10)
+        assert settings.mode == "fast" and not loop.fault  # as it ran before
     finally:
         stop.set()
         thread.join(10)
@@ -201,7 +251,7 @@ def test_sequence_numbers_tell_lost_from_late_across_the_wrap() -> None:
 
 
 def test_udp_link_counts_everything_and_forgives_a_restart() -> None:
-    link = UdpLink("127.0.0.1:0", 2, 1e-3, 0.2)
+    link = UdpLink("127.0.0.1:0", (100.0, 100.0), 1e-3, 0.2)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
         device.settimeout(10)
 
@@ -233,6 +283,19 @@ def test_udp_link_counts_everything_and_forgives_a_restart() -> None:
         assert receive(1.02) is None and link.counts.reordered == 1
         command(1, 7.0, 7.0)  # after a silence: the device was restarted
         assert receive(2.0) == [7.0, 7.0]
+    link.close()
+
+
+def test_a_flood_leaves_nothing_old_behind() -> None:
+    """What does not fit into the queue is lost at once; one look reads no more than it should."""
+    link = UdpLink("127.0.0.1:0", (100.0,), 1e-3, 0.2)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+        for number in range(1, 3001):
+            device.sendto(pack(Packet(COMMAND, number, 0, 0.0, 0.0, (1.0,))), link.address)
+        looks = 0
+        while link.receive(1.0) is not None:
+            looks += 1
+    assert 0 < link.counts.received < 1000 and looks > 0
     link.close()
 
 
@@ -288,3 +351,25 @@ def test_the_command_line_says_what_is_wrong(
 ) -> None:
     assert main(["node", *words]) == 2
     assert reason in capsys.readouterr().err
+
+
+def test_joints_without_a_motor_tell_what_their_springs_and_dampers_do() -> None:
+    """In the tree and cut; a driven joint tells what its motor does, without its own spring."""
+    mechanism = load("fourbar")
+    springs = {"coupler_pin": 3.0, "rocker_pin": 2.0, "crank_pin": 5.0}
+    joints = tuple(
+        replace(j, stiffness=(springs[j.name],), damping=(0.2,)) if j.name in springs else j
+        for j in mechanism.joints
+    )
+    simulation = Simulation(replace(mechanism, joints=joints), compile=False)
+    assert {cut.name for cut in simulation.tree.cuts} & set(springs)
+    simulation.set_inputs([1.5])
+    simulation.run(0.1)
+    values, y = JointValues(simulation), simulation.outputs()
+    values.read()
+    effort = dict(zip(values.names, values.effort, strict=True))
+    assert effort["crank_pin"] == 1.5 and effort["ground_pin"] == 0.0
+    for name in ("coupler_pin", "rocker_pin"):
+        q, v = y[f"joint.{name}.position"], y[f"joint.{name}.velocity"]
+        assert effort[name] == pytest.approx(-springs[name] * q - 0.2 * v, rel=1e-12)
+        assert abs(effort[name]) > 1e-3

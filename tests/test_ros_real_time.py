@@ -102,7 +102,7 @@ def test_wrong_commands_are_refused_and_warned_of_once(pair: Pair, client: Clien
         client.commands.publish(torques(float("nan"), 0.0, 0.0))
         client.spin(0.01)
     client.until(lambda: int(client.diagnostics()["commands refused"]) > 10, "refusals", 20)
-    assert effort(client) == [0.0, 0.0, 0.0]
+    assert client.diagnostics()["held at the start"] == "True"
     assert pair[0].output.count("command refused") - before <= 2
 
 
@@ -141,12 +141,12 @@ def test_pause_step_and_go_on(client: Client) -> None:
 @pytest.mark.parametrize(
     "name, value, reason",
     [
-        ("command_timeout", -1.0, "command_timeout must be from"),
-        ("command_timeout", float("nan"), "command_timeout must be from"),
+        ("command_timeout", -1.0, "command_timeout out of range"),
+        ("command_timeout", float("nan"), "command_timeout out of range"),
         ("joint_state_rate", "often", "joint_state_rate must be a number"),
         ("mode", "sideways", "mode must be one of"),
         ("mode", "lock_step", "start it again"),
-        ("tracking_frequency", 0.0, "tracking_frequency must be from"),
+        ("tracking_frequency", 0.0, "tracking_frequency out of range"),
         ("rate", 500.0, "read-only"),
         ("mechanism", "arm", "read-only"),
     ],

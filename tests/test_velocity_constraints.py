@@ -18,6 +18,8 @@ from cutjoint.model.design.eigenvalue_sensitivity import eigenvalue_sensitivitie
 from cutjoint.model.design.sensitivity import sensitivities
 from cutjoint.model.equations.terms import dynamics, equations, project_position, project_velocity
 from cutjoint.model.linear.linearize import linearize, underlying_model
+from cutjoint.model.manifold import tangent
+from cutjoint.model.papers.benchmarks.rolling import bicycle_at
 from cutjoint.model.papers.methods.method import Method
 from cutjoint.model.run.independent import Independent
 from cutjoint.model.run.local_form import LocalForm, LocalSolver
@@ -238,3 +240,16 @@ def test_a_singular_pose_is_left_from_rest_as_if_the_blade_were_a_pin():
         places = [s.tree.v[name].start for name in ("left", "elbow1", "apex", "elbow2")]
         found.append(np.r_[a[places], s.v[places]])
     equal(found[1], found[0], 1e-6)
+
+
+def test_singular_values_on_a_running_surface_change_as_their_derivatives_say():
+    """aᵀ δG b alone: what the surface adds to the slip changes too, and must not count."""
+    s = bicycle_at(5.0, -5.0)
+    G = s.engine.unitless_jacobian
+    rng = np.random.default_rng(3)
+    a, b, dq = (rng.normal(size=n) for n in (*G(s.q, s.p).shape, s.tree.nq))
+    found = float(tangent.singular_tangent(s.equations)(s.q, s.p, a, b, dq, 0 * s.p))
+    h = 1e-6
+    assert found == pytest.approx(a @ (G(s.q + h * dq, s.p) - G(s.q - h * dq, s.p)) @ b / (2 * h), rel=1e-7)
+    row, _ = tangent.singular_adjoint(s.equations)(s.q, s.p, a, b, 2.0)
+    assert float(row.T @ dq) == pytest.approx(2 * found, rel=1e-12)

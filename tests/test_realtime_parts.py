@@ -1,0 +1,193 @@
+"""Parts of the native loop against Python's, under sanitizers: gate, keys, frames, histograms, headers."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import hmac
+import math
+import random
+import socket
+import struct
+import subprocess
+from dataclasses import astuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cutjoint.fmu.realtime import device_headers, loop_headers
+from cutjoint.model.hil.packets import COMMAND, HEAD, TAG, WINDOW, WRAP, Gate, Packet, pack
+from fmu_tools import folder, planned
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTS = ("loop_gate.c", "loop_can.c", "loop_histogram.c", "sha256.c")
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+SANE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+PEER, OTHER, THIRD = ("127.0.0.1", 5000), ("127.0.0.1", 5001), ("127.0.0.2", 5000)
+KEY = b"a key of more than sixteen bytes"
+
+
+@functools.cache
+def driver() -> Path:
+    where = folder() / "driver"
+    where.mkdir()
+    for name, text in loop_headers(planned("fourbar"), 1000.0).items():
+        (where / name).write_text(text)
+    program = where / "driver"
+    units = [Path(__file__).with_name("loop_driver.c"), *(ROOT / "fmu" / "c" / part for part in PARTS)]
+    # Ours lie beside a template of the header: the fitted one is found first.
+    command = ["gcc", "-std=c99", "-O1", "-g", *WARNINGS, *SANE, f"-I{where}", f"-I{where}/c"]
+    (where / "c").mkdir()
+    for name in ("loop.h", "native.h", *PARTS):
+        (where / "c" / name).write_text((ROOT / "fmu" / "c" / name).read_text())
+    units = [units[0], *(where / "c" / part for part in PARTS)]
+    subprocess.run([*command, *map(str, units), "-lm", "-o", str(program)], check=True)
+    return program
+
+
+def drive(data: bytes, *words: str) -> list[str]:
+    done = subprocess.run([driver(), *words], input=data, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode().splitlines()
+
+
+def noise(count: int, key: bytes, seed: int) -> list[tuple[float, int, tuple[str, int], bytes]]:
+    """A device's packets with time, sent states and sender, among all that could go wrong on the way."""
+    chance = random.Random(seed)
+    now, sent, number = 1.0, chance.randrange(WRAP), chance.randrange(WRAP)
+    found: list[tuple[float, int, tuple[str, int], bytes]] = []
+    for _ in range(count):
+        pause = 0.3 if chance.random() < 0.02 else chance.choice((1e-4, 1e-3, 1e-3, 1e-3, 0.053))
+        now += pause + 1e-6 * chance.random()  # never a round sum: Python's times are rounded, C's are whole
+        sent = (sent + 1) % WRAP or 1
+        number = (number + chance.choice((1, 1, 1, 1, 2, 5))) % WRAP
+        sender, values = PEER, (chance.uniform(-60, 60), chance.uniform(-60, 60))
+        packet = Packet(COMMAND, number, (sent - chance.choice((0, 0, 1, 3))) % WRAP, now, 0.0, values)
+        data = pack(packet, key)
+        kind = chance.randrange(14)
+        if kind == 0:
+            sender = chance.choice((OTHER, THIRD))
+        elif kind == 1:
+            data = data[: chance.randrange(len(data) + 1)]
+        elif kind == 2:
+            data += bytes(chance.randrange(1, 9))
+        elif kind == 3:
+            at = chance.randrange(len(data))
+            data = data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]
+        elif kind == 4 and found:
+            data = found[chance.randrange(len(found))][3]
+        elif kind == 5:
+            data = pack(packet, b"another key that nobody knows" if key else b"")
+        elif kind == 6:
+            bad = chance.choice((math.nan, math.inf, 1e308, 101.0, -101.0))
+            data = pack(packet._replace(values=(bad, 0.0)), key)
+        elif kind == 7:
+            jump = chance.choice((WINDOW, WINDOW + 1, -WINDOW, -WINDOW - 1, 1 << 24, -3, 0))
+            data = pack(packet._replace(sequence=(number + jump) % WRAP), key)
+        elif kind == 8:
+            data = pack(packet._replace(answer=chance.choice((0, sent + 1, sent - WINDOW - 1)) % WRAP), key)
+        elif kind == 9:
+            data = chance.randbytes(chance.randrange(200))
+        found.append((now, sent, sender, data))
+    return found
+
+
+def both(count: int, key: bytes, peer: tuple[str, int | None] | None, seed: int) -> None:
+    gate = Gate(2, (100.0, 100.0), 0.2, peer, key)
+    stream, verdicts = [], []
+    for now, sent, sender, data in noise(count, key, seed):
+        ns = round(now * 1e9)
+        host = int.from_bytes(socket.inet_aton(sender[0]), "little")
+        stream.append(struct.pack("<QIIHHI", ns, sent, host, socket.htons(sender[1]), len(data), 0) + data)
+        verdicts.append("0" if gate.accept(data, sender, ns * 1e-9, sent) is None else "1")
+    host = int.from_bytes(socket.inet_aton(peer[0]), "little") if peer else 0
+    port = socket.htons(peer[1]) if peer and peer[1] else 0
+    said, counts = drive(b"".join(stream), "gate", key.decode(), str(host), str(port))
+    assert said == "".join(verdicts)
+    assert tuple(map(int, counts.split())) == astuple(gate.counts)
+    assert verdicts.count("1") > 0.2 * count
+    met = {name for name, n in vars(gate.counts).items() if n}
+    assert met >= {"lost", "reordered", "malformed", "outside", "stranger", "beyond", "late"}
+    assert ("forged" in met) == bool(key)
+
+
+@pytest.mark.parametrize("key", [b"", KEY], ids=["open", "key"])
+@pytest.mark.parametrize("peer", [None, PEER, (PEER[0], None)], ids=["anybody", "peer", "host"])
+def test_the_loop_and_the_node_obey_the_same_packets(key: bytes, peer: tuple[str, int | None] | None) -> None:
+    both(10_000, key, peer, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [b"", KEY], ids=["open", "key"])
+def test_the_same_for_a_million_packets(key: bytes) -> None:
+    for seed in range(10):
+        both(100_000, key, None, seed)
+
+
+def test_keys_give_python_s_checksums() -> None:
+    chance = random.Random(3)
+    sizes = [(16, n) for n in range(150)] + [(n, 40) for n in range(16, 140)]
+    pairs = [(chance.randbytes(a), chance.randbytes(b)) for a, b in sizes]
+    lines = drive(b"".join(struct.pack("<II", len(k), len(d)) + k + d for k, d in pairs), "tags")
+    assert lines == [hmac.new(k, d, hashlib.sha256).digest()[:TAG].hex() for k, d in pairs]
+
+
+TYPES = {"int8": "<b", "int16": "<h", "int32": "<i", "uint8": "<B", "uint16": "<H", "uint32": "<I"}
+TYPES |= {"float32": "<f", "float64": "<d"}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_frames_hold_numbers_as_the_table_says(kind: str, tmp_path: Path) -> None:
+    form, whole = TYPES[kind], not kind.startswith("float")
+    size, scale = struct.calcsize(form), 0.25 if whole else 1.0
+    at = min(2, 8 - size)
+    table = tmp_path / "table"
+    table.write_text(
+        f"# comment\n0x101 state a {kind} {at} {scale}\n0x201 command one {kind} {at} {scale}\n"
+        f"0x12345 state b {kind} 0 {-scale}\n0x12445 command two {kind} 0 {-scale}\n"
+    )
+    bits = 8 * size - (not kind.startswith("u"))
+    low, high = (0 if kind.startswith("u") else -(2**bits), 2**bits - 1) if whole else (-math.inf, math.inf)
+    rows = [(0.0, 0.0), (3.0, -3.0), (20.25, -7.75), (-20.25, 7.75), (99.0, -99.0), (101.0, 5.0)]
+    lines = drive(b"".join(struct.pack("<dd", *row) for row in rows), "can", str(table))
+    kept = [0.0, 0.0]
+    for (a, b), line in zip(rows, lines, strict=True):
+        x, y = (min(max(v, low), high) for v in (a / scale, b / -scale))
+        frames = [bytes(at) + struct.pack(form, round(x) if whole else x)]
+        frames.append(struct.pack(form, round(y) if whole else y))
+        for k, (number, worth) in enumerate(((x, scale), (y, -scale))):
+            back = (round(number) if whole else struct.unpack(form, struct.pack(form, number))[0]) * worth
+            kept[k] = back if abs(back) <= 100 else kept[k]
+        words = line.split()
+        assert words[:4] == ["101", frames[0].hex(), "12345", frames[1].hex()]
+        assert [float.fromhex(w) for w in words[4:6]] == kept
+    assert int(words[7]) == (0 if kind in ("int8", "uint8") else 1)
+
+
+def test_quantiles_are_those_of_the_times() -> None:
+    times = np.random.default_rng(5).lognormal(10, 1, 20_000).astype("u8")
+    half, most, longest = map(int, drive(times.tobytes(), "histogram")[0].split())
+    assert half == pytest.approx(np.quantile(times, 0.5), rel=0.02)
+    assert most == pytest.approx(np.quantile(times, 0.99), rel=0.02)
+    assert longest == times.max()
+
+
+@pytest.mark.parametrize("compiler, standard", [("gcc", "c99"), ("g++", "c++11")])
+def test_the_device_s_headers_are_what_python_says(compiler: str, standard: str, tmp_path: Path) -> None:
+    for name, text in device_headers().items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "size.c").write_text(
+        '#include "cutjoint_packets.h"\n#include "cutjoint_shared.h"\n#include <stdio.h>\n'
+        "int main(void) { unsigned char bytes[200]; const double u[] = {1, -2, 0.5};\n"
+        "cutjoint_head state = {{'C', 'J'}, 1, 1, 3, 77, 5, 0.25, 1}, head; double q[3], v[3];\n"
+        "size_t n = cutjoint_command(bytes, 9, &state, u, 3);\n"
+        'for (size_t k = 0; k < n; ++k) printf("%02x", bytes[k]);\n'
+        "if (cutjoint_state(bytes, n, &head, q, v, 3)) return 1;\n"
+        'printf(" %zu %zu", sizeof(cutjoint_shared_head), sizeof(cutjoint_shared_block)); return 0; }\n'
+    )
+    language = ["-x", "c++" if compiler == "g++" else "c"]
+    command = [compiler, f"-std={standard}", *WARNINGS, *language, "size.c", "-o", "size"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    data, *sizes = subprocess.check_output([tmp_path / "size"], text=True).split()
+    assert bytes.fromhex(data) == pack(Packet(COMMAND, 9, 77, 0.25, 0.0, (1.0, -2.0, 0.5)))
+    assert sizes == ["64", "48"] and HEAD.size == 32

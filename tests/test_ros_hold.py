@@ -1,0 +1,401 @@
+"""The node as somebody first meets it: it holds its pose, follows what it can and refuses the rest."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Iterator, Sequence
+from math import pi
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy can't be imported: no ROS 2, and no wheels for this platform")
+
+from builtin_interfaces.msg import Duration
+from cutjoint.model import CutjointError, Simulation, list_examples
+from cutjoint.model.equations.topology import span
+from cutjoint.model.loading import read
+from cutjoint.model.run.drives import Drives, Wanted
+from cutjoint.model.run.joint_values import JointValues
+from cutjoint.ros.follow import Point
+from cutjoint.ros.loop import Loop
+from cutjoint.ros.settings import Settings
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from ros_client import Client, JointState, RosProcess, new_domain, node, stamp
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import Float64MultiArray
+from test_ros_parts import Silent
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+Pair = tuple[RosProcess, Client]
+NAN = float("nan")
+
+# A bar on a hinge that is cut, and a lid that a cylinder lifts.
+CUT = """
+name: cut
+bodies:
+  crank: {mass: 1, com: [0.1, 0, 0]}
+  coupler: {mass: 2, com: [0.4, 0, 0.2]}
+  rocker: {mass: 1.5, com: [0.8, 0, 0.2]}
+joints:
+  motor: {type: revolute, parent: ground, child: crank, at: [0, 0, 0], axis: y, cut: true}
+  pin1: {type: revolute, parent: crank, child: coupler, at: [0.2, 0, 0], axis: y}
+  pin2: {type: revolute, parent: coupler, child: rocker, at: [0.8, 0, 0.4], axis: y}
+  foot: {type: revolute, parent: ground, child: rocker, at: [0.8, 0, 0], axis: y}
+motors:
+  drive: {joint: motor, limit: 100}
+"""
+LID = """
+name: lid
+bodies:
+  lid: {mass: 5, com: [0.4, 0, 0], inertia: [0.1, 0.1, 0.1]}
+joints:
+  hinge: {type: revolute, parent: ground, child: lid, at: [0, 0, 0], axis: -y}
+cylinders:
+  lift: {body1: ground, point1: [0.4, 0, -0.5], body2: lid, point2: [0.4, 0, 0], damping: 3, limit: 500}
+"""
+
+
+def trajectory(joints: Sequence[str], goal: Sequence[float], seconds: float) -> JointTrajectory:
+    after = Duration(sec=int(seconds), nanosec=round(1e9 * (seconds % 1)))
+    point = JointTrajectoryPoint(positions=array("d", goal), time_from_start=after)
+    return JointTrajectory(joint_names=list(joints), points=[point])
+
+
+def value(client: Client, name: str, what: str = "position") -> float:
+    state = client.states[-1]
+    return float(getattr(state, what)[state.name.index(name)])
+
+
+def forces(*values: float) -> Float64MultiArray:
+    return Float64MultiArray(data=array("d", values))
+
+
+# -- a platform in real time ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def platform() -> Iterator[Pair]:
+    domain = new_domain()
+    arguments = ["stewart", "--clock", "--start", *(f"motor{k}=0.2" for k in (1, 2, 3))]
+    with (
+        node(domain, *arguments, "--param", "joint_state_rate=200", "diagnostics_rate=10") as process,
+        Client(domain) as client,
+    ):
+        client.ready(process)
+        yield process, client
+        assert process.stop() == 0, process.output
+
+
+def test_it_holds_its_start_until_the_first_command(platform: Pair) -> None:
+    process, client = platform
+    client.until(lambda: client.states and stamp(client.states[-1]) > 1.0, "a second")
+    for name in ("motor1", "motor2", "motor3"):
+        assert value(client, name) == pytest.approx(0.2, abs=1e-9)
+    assert abs(value(client, "motor1", "effort")) > 1.0  # gravity pulls
+    assert client.diagnostics()["held at the start"] == "True"
+    assert "held until the first command" in process.output
+
+
+def test_a_controller_that_is_not_active_yet_says_nothing(platform: Pair) -> None:
+    """ros2_control sends NaN for every joint until a controller is active."""
+    client = platform[1]
+    before = client.diagnostics()
+    for _ in range(20):
+        client.joint_commands.publish(JointState(name=["motor1", "motor2", "motor3"], effort=[NAN] * 3))
+        client.spin(0.01)
+    after = client.diagnostics()
+    assert after["held at the start"] == "True" and after["commands refused"] == before["commands refused"]
+
+
+def test_a_partial_trajectory_is_followed_and_the_rest_is_held(platform: Pair) -> None:
+    client = platform[1]
+    publisher = client.node.create_publisher(JointTrajectory, "joint_trajectory", 1)
+    client.until(publisher.get_subscription_count, "the node")
+    message = trajectory(["motor2"], [0.3], 0.5)
+    begin = stamp(client.states[-1]) + 0.5  # by its header it begins later
+    message.header.stamp.sec, message.header.stamp.nanosec = int(begin), int(1e9 * (begin % 1))
+    publisher.publish(message)
+    client.until(lambda: stamp(client.states[-1]) > begin + 1.5, "the end")
+    early = [s.position[1] for s in client.states if stamp(s) < begin - 0.05]
+    assert early == pytest.approx([0.2] * len(early), abs=1e-9)
+    for name, goal in (("motor1", 0.2), ("motor2", 0.3), ("motor3", 0.2)):
+        assert value(client, name) == pytest.approx(goal, abs=1e-6)
+
+
+def test_positions_by_name_are_held_and_others_keep_theirs(platform: Pair) -> None:
+    client = platform[1]
+    command = JointState(name=["motor3"], position=[0.25])
+    client.joint_commands.publish(command)
+    client.until(lambda: abs(value(client, "motor3") - 0.25) < 1e-6, "the position")
+    assert value(client, "motor2") == pytest.approx(0.3, abs=1e-6)
+
+
+def test_the_clock_goes_on_telling_the_time_while_paused(platform: Pair) -> None:
+    client = platform[1]
+    assert client.call("pause", True).success
+    clocks = client.collect(Clock, "/clock")
+    client.until(lambda: len(clocks) > 3, "the clock")
+    assert len({(c.clock.sec, c.clock.nanosec) for c in clocks[-3:]}) == 1
+    assert client.call("pause", False).success
+
+
+def test_a_best_effort_commander_is_heard(platform: Pair) -> None:
+    client = platform[1]
+    assert client.call("reset").success
+    quality = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    publisher = client.node.create_publisher(Float64MultiArray, "commands", quality)
+
+    def heard() -> bool:
+        publisher.publish(forces(7.0, 0.0, -7.0))
+        return list(client.states[-1].effort[:3]) == [7.0, 0.0, -7.0]
+
+    client.until(heard, "the torque")
+    other = client.node.create_publisher(JointTrajectory, "joint_trajectory", quality)
+    assert client.call("reset").success
+
+    def followed() -> bool:
+        other.publish(trajectory(["motor1", "motor2", "motor3"], [0.21] * 3, 0.2))
+        client.spin(0.3)
+        return abs(value(client, "motor1") - 0.21) < 1e-3
+
+    client.until(followed, "the trajectory")
+
+
+# -- as fast as possible: a fault and its end, a motor on a cut joint --------------------------------
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    path = tmp_path_factory.mktemp("cut") / "cut.yaml"
+    path.write_text(CUT)
+    domain = new_domain()
+    arguments = [str(path), "--mode", "fast", "--param", "diagnostics_rate=10", "joint_state_rate=50"]
+    with node(domain, *arguments) as process, Client(domain) as client:
+        client.ready(process)
+        yield process, client
+        assert process.stop() == 0, process.output
+
+
+def test_a_motor_on_a_cut_joint_holds_and_turns_without_jumps(cut: Pair) -> None:
+    client = cut[1]
+    client.until(lambda: client.states, "joint states")
+    assert [joint.name for joint in span(read(CUT, "cut.yaml")).cuts] == ["motor"]
+    assert value(client, "motor") == pytest.approx(0.0, abs=1e-9)
+    publisher = client.node.create_publisher(JointTrajectory, "joint_trajectory", 1)
+    client.until(publisher.get_subscription_count, "the node")
+    client.states.clear()
+    publisher.publish(trajectory(["motor"], [-6 * pi - 0.5], 12.0))
+    client.until(lambda: client.states and abs(value(client, "motor") + 6 * pi + 0.5) < 1e-3, "three turns")
+    steps = np.diff([s.position[s.name.index("motor")] for s in client.states])
+    assert np.abs(steps).max() < 1.0  # some states may be lost on the way, at most 0.05 rad apart each
+
+
+def test_reset_ends_a_fault_and_parameters_show_what_is() -> None:
+    domain = new_domain()
+    arguments = ["fourbar", "--mode", "fast", "--rate", "10", "--param", "diagnostics_rate=10"]
+    arguments += ["command_timeout=0", "substeps=1"]  # rough steps that strong torques break
+    with node(domain, *arguments) as process, Client(domain) as client:
+        client.ready(process)
+        assert mode(client) == "fast"
+        client.until(lambda: client.commands.publish(forces(1e4)) or mode(client) == "paused", "a fault")
+        assert client.diagnostics()["level"] == "2"
+        refused = client.set_parameter("mode", "fast")
+        assert not refused.successful and "call 'reset' first" in refused.reason
+        assert not client.call("pause", False).success
+        assert client.call("reset").success
+        assert mode(client) == "fast" and client.diagnostics()["level"] == "0"
+        before = client.simulated_time()
+        client.until(lambda: client.simulated_time() > before, "time")
+        # A pause that the user wanted is no fault, and stays.
+        assert client.call("pause", True).success and mode(client) == "paused"
+        assert client.call("reset").success and mode(client) == "paused"
+        assert client.call("pause", False).success and mode(client) == "fast"
+        assert process.stop() == 0, process.output
+
+
+def mode(client: Client) -> str:
+    from rcl_interfaces.srv import GetParameters
+
+    asking = client.node.create_client(GetParameters, "cutjoint/get_parameters")
+    client.until(asking.service_is_ready, "parameter service")
+    future = asking.call_async(GetParameters.Request(names=["mode"]))
+    client.until(future.done, "the mode")
+    client.node.destroy_client(asking)
+    return str(future.result().values[0].string_value)
+
+
+# -- lock-step: a cylinder, and commands that come too fast -------------------------------------------
+
+
+def test_a_cylinder_tells_length_speed_and_force_and_follows(tmp_path: Path) -> None:
+    path = tmp_path / "lid.yaml"
+    path.write_text(LID)
+    domain = new_domain()
+    with (
+        node(domain, str(path), "--mode", "lock_step", "--param", "diagnostics_rate=10") as process,
+        Client(domain) as client,
+    ):
+        client.ready(process)
+        twin = Simulation(str(path))
+        for k in range(20):
+            client.commands.publish(forces(100.0))
+            twin.set_inputs([100.0])
+            twin.step(1e-3)
+            client.until(lambda n=k + 1: len(client.states) >= n, "a state")
+        angle = twin.outputs()["joint.hinge.position"]
+        tip = np.array([0.4 * np.cos(angle), 0.4 * np.sin(angle)]) - [0.4, -0.5]
+        length = float(np.hypot(*tip))
+        speed = (
+            twin.outputs()["joint.hinge.velocity"] * (tip[1] * np.cos(angle) - tip[0] * np.sin(angle)) * 0.4
+        )
+        speed /= length
+        assert list(client.states[-1].name) == ["hinge", "lift"]
+        assert value(client, "lift") == pytest.approx(length, abs=1e-12)
+        assert value(client, "lift", "velocity") == pytest.approx(speed, abs=1e-12)
+        assert value(client, "lift", "effort") == pytest.approx(100.0 - 3 * speed, abs=1e-10)
+        # A length can be commanded, too.
+        for k in range(600):
+            client.joint_commands.publish(JointState(name=["lift"], position=[0.6]))
+            client.until(lambda n=k + 21: len(client.states) >= n, "a state")
+        assert value(client, "lift") == pytest.approx(0.6, abs=1e-3)
+        burst = 3000
+        for _ in range(burst):
+            client.commands.publish(forces(0.0))
+        client.spin(0.5)
+        client.until(lambda: client.simulated_time() > 0 and settled(client), "the burst's end")
+        health = client.diagnostics()
+        assert int(health["commands received"]) + int(health["commands lost"]) == 620 + burst
+        if int(health["commands lost"]):
+            assert "commands came faster than they could be obeyed" in process.output
+        assert process.stop() == 0, process.output
+
+
+def settled(client: Client) -> bool:
+    before = client.simulated_time()
+    client.spin(0.3)
+    return client.simulated_time() == before
+
+
+# -- without a process --------------------------------------------------------------------------------
+
+
+def looped(name: str, **settings: Any) -> Loop:
+    given = {"mechanism": name, "mode": "fast", "command_timeout": 0.0, **settings}
+    return Loop(Simulation(name), Settings.read(given), Silent())
+
+
+def test_slow_periods_hold_as_well() -> None:
+    """Torques that are held for a tenth of a second must not push more stiffly than that allows."""
+    loop = looped("fourbar", rate=10)
+    for _ in range(100):
+        loop.advance()
+    loop.values.read()
+    assert not loop.fault and loop.drives.position == pytest.approx([0.0], abs=1e-9)
+
+
+def test_time_is_counted_and_not_summed() -> None:
+    loop = looped("double_pendulum", rate=3000)
+    for _ in range(3000 * 2):
+        loop.advance()
+    assert loop.nanoseconds == 2 * 10**9 and loop.time == 2.0
+
+
+QUICK = ("arm", "fourbar", "mcpherson", "bicycle", "stewart", "double_pendulum")
+EVERY = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in list_examples()]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_example_with_inputs_is_held_at_rest(name: str) -> None:
+    simulation = Simulation(name)
+    values = JointValues(simulation)
+    values.read()
+    drives = Drives(simulation, values, 20.0)
+    try:
+        wanted = drives.held()
+    except CutjointError as problem:
+        assert name in {"double_pendulum", "fivebar", "rolling_disc", "bicycle"} and name in str(problem)
+        return
+    start = drives.position.copy()
+    for _ in range(300):
+        simulation.set_inputs(drives.forces(wanted, 20.0))
+        simulation.step(1e-3)
+    values.read()
+    off = np.abs(drives.position - start) / drives.sizes
+    assert off.max() < (
+        1e-12 if name != "mcpherson" else 1e-4
+    )  # where the wheel's spring swings, it gives way
+
+
+def test_forces_agree_with_inverse_dynamics_and_stay_below_their_bounds() -> None:
+    simulation = Simulation("stewart")
+    values = JointValues(simulation)
+    drives = Drives(simulation, values, 20.0)
+    random = np.random.default_rng(4)
+    simulation.set_inputs(50 * random.random(3))
+    simulation.run(0.05)
+    a = random.normal(size=3)
+    values.read()
+    wanted = Wanted.positions(drives.position)._replace(rate=drives.velocity, acceleration=a)
+    expected = simulation.inverse_dynamics({f"motor{k + 1}": x for k, x in enumerate(a)})
+    assert drives.forces(wanted, 20.0) == pytest.approx(expected, rel=1e-9)
+    far = wanted._replace(acceleration=1e9 * a)
+    assert (np.abs(drives.forces(far, 20.0)) == 200.0).all()
+
+
+def fallen(name: str, fall: float, rate: float) -> tuple[str, Loop]:
+    """The natural first experiment: let it fall, publish one point; what became of it."""
+    loop = looped(name, rate=rate, hold=False)
+    goal = loop.drives.position + 0.1 * loop.drives.sizes
+    for _ in range(round(fall * rate)):
+        loop.advance()
+    verdict = "reached"
+    try:
+        loop.follow(loop.drives.names, [Point(1.0, goal.tolist())])
+    except CutjointError as problem:
+        assert "it can't be followed: " in str(problem)
+        verdict = "refused"
+    for _ in range(round(1.5 * rate)):
+        loop.advance()
+    assert not loop.fault, (name, fall, rate, verdict, loop.fault)
+    loop.values.read()
+    off = np.abs(loop.drives.position - goal) / loop.drives.sizes
+    assert verdict == "refused" or off.max() < 1e-3
+    return verdict, loop
+
+
+@pytest.mark.parametrize("fall", [0.5, 2.0])
+def test_after_a_fall_a_goal_is_reached_or_refused(fall: float) -> None:
+    verdict, loop = fallen("stewart", fall, 500.0)
+    assert verdict == ("reached" if fall < 1 else "refused")
+    assert np.abs(loop.simulation.u).max() <= 200.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [500.0, 1000.0])
+@pytest.mark.parametrize("name", list_examples())
+def test_after_any_fall_a_goal_is_reached_or_refused(name: str, rate: float) -> None:
+    if not Simulation(name).inputs:
+        pytest.skip("nothing drives it")
+    for fall in (0.0, 0.3, 1.0, 2.0, 5.0, 12.0, 30.0):
+        begin = time.monotonic()
+        verdict, _ = fallen(name, fall, rate)
+        print(f"{name} {rate:g} Hz, {fall:g} s: {verdict} ({time.monotonic() - begin:.1f} s)")
+
+
+def test_a_trajectory_that_can_not_be_followed_is_refused_with_a_sentence() -> None:
+    loop = looped("stewart")
+    with pytest.raises(
+        CutjointError, match=r"'motor1' would be .* rad off its path after .* s with the 200 N·m"
+    ):
+        loop.follow(["motor1"], [Point(0.1, [2.0])])
+    assert loop.follower is None and loop.commands.holding  # it goes on holding
+    with pytest.raises(CutjointError, match="there is no driven joint 'hinge1'"):
+        loop.follow(["hinge1"], [Point(0.1, [2.0])])
+    with pytest.raises(CutjointError, match="it was over 1 s ago"):
+        for _ in range(2000):
+            loop.advance()
+        loop.follow(["motor1"], [Point(0.5, [0.1])], at=0.5)
