@@ -130,6 +130,15 @@ def test_a_state_that_is_not_finite_stops_time_at_the_last_finite_one(tmp_path: 
     assert report["fault"] and "time stood still" in loop.said
 
 
+def test_a_loop_that_catches_up_ends_where_it_was_asked() -> None:
+    """A period owed from an overrun is not one more than `--seconds`: too fast a rate always owes some."""
+    program, rate = built("fourbar", parameters=("gravity",)), 100_000
+    for asked in range(1000, 1006):
+        with running(program, "--rate", f"{rate}", "--steps", "20", "--seconds", f"{asked / rate}") as loop:
+            report = loop.end()
+        assert (report["periods"], report["steps"]) == (asked, 20 * asked) and report["overruns"] > 0
+
+
 # -- what it is told ---------------------------------------------------------------------------------------
 
 
