@@ -22,8 +22,8 @@ from .describe import parameters
 from .describe.fields import Quantity
 from .describe.flaws import Flaw, nearest
 from .describe.internal import internal_states
-from .describe.mechanism import Mechanism, Strut
-from .describe.motors import Motor, Signal, has, plain, signals
+from .describe.mechanism import Mechanism, Strut, effort_name
+from .describe.motors import Motor, Signal, has, signals
 from .describe.parameters import split
 from .describe.sensors import KINDS
 from .equations.forces import STRESS
@@ -218,7 +218,8 @@ def _inputs(mechanism: Mechanism) -> dict[str, Variable]:
             low=low,
             high=high,
             nominal=nominal,
-            port=f"{'strut' if isinstance(item, Strut) else 'motor'}.{item.name}.{what}",
+            # an output says which voltage of that is there
+            port=f"{'strut' if isinstance(item, Strut) else 'motor'}.{item.name}.{'wanted_' * (what == 'voltage')}{what}",
         )
     for frame in (frame for frame in mechanism.frames if frame.port == "force"):
         for what, unit in (("force", "N"), ("torque", "N.m")):
@@ -271,10 +272,12 @@ def _outputs(mechanism: Mechanism, tree: Tree, inputs: Mapping[str, Variable]) -
             units,
             f"of coupling {tie.name} on {', '.join((tie.joint, *tie.follows))}",
         )
-    for motor in mechanism.motors:
-        if not plain(motor):
-            unit = Quantity("", "N.m or N").units(mechanism.joint_type(motor))
-            add(f"motor.{motor.name}.effort", unit, f"what {motor.name} does to joint {motor.joint}")
+    for item in mechanism.drives:
+        unit = (
+            Quantity("", "N.m or N").units(mechanism.joint_type(item)) if isinstance(item, Motor) else ("N",)
+        )
+        what = f"to joint {item.joint}" if isinstance(item, Motor) else "to its ends, positive when it pushes"
+        add(effort_name(item), unit, f"what {item.name} does {what}, within its limit")
     for state in internal_states(mechanism):
         add(state.name, state.units, state.about)
     for motor in mechanism.motors:

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cutjoint.fmu.plan import plan
 from cutjoint.model import Simulation
-from cutjoint.model.describe.elements import Load
+from cutjoint.model.describe.elements import Load, Strut
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.describe.motors import Motor
 from cutjoint.model.describe.sensors import Sensor
@@ -241,3 +242,35 @@ def test_ports_cost_nothing_where_they_are_not_used() -> None:
         assert plain.traced(name).n_instructions() == other.traced(name).n_instructions()
     steps = [engine.traced(*STEPPERS["runge_kutta"].traced()).sz_w() for engine in (plain, other)]
     assert steps[0] == steps[1]
+
+
+def test_what_a_motor_gives_is_an_output_beside_what_was_asked_of_it() -> None:
+    """Torque on the joint of a limited motor, force of a limited cylinder; the motion is that of the limit."""
+    m = load("slider_crank")
+    ram = Strut("ram", "ground", "rod", (0.0, 0.0, 1.0), actuated=True, limit=4.0)
+    limited = replace(m, motors=tuple(replace(x, limit=0.5) for x in m.motors), struts=(ram,))
+    s = Simulation(limited, compile=False)
+    name = m.motors[0].name
+    held = s.state
+    s.set_inputs({name: 3.0, "ram": -9.0})
+    y = s.outputs()
+    assert (y[f"input.{name}"], y["input.ram"]) == (3.0, -9.0)
+    assert (y[f"motor.{name}.effort"], y["strut.ram.effort"]) == (0.5, -4.0)
+    asked = s.accelerations()[0]
+    s.state = held
+    s.set_inputs({name: 0.5, "ram": -4.0})
+    assert np.array_equal(s.accelerations()[0], asked)
+    s.set_inputs({name: 0.2})
+    assert s.outputs()[f"motor.{name}.effort"] == 0.2
+    with pytest.warns(
+        UserWarning, match=rf"input.{name} is what was asked, motor.{name}.effort what it gave"
+    ):
+        s.run(2e-3, 1e-3, inputs={name: 3.0})
+
+
+def test_no_name_stands_twice_in_an_fmu_of_a_dc_motor() -> None:
+    m = load("slider_crank")
+    dc = Motor("dc", m.motors[0].joint, resistance=0.4, torque_constant=0.05, supply=48.0)
+    names = [v.name for v in plan(replace(m, motors=(dc,))).variables]
+    assert len(set(names)) == len(names)
+    assert {"motor.dc.wanted_voltage", "motor.dc.voltage", "motor.dc.effort"} <= set(names)

@@ -356,6 +356,11 @@ class Mechanism:
         return dict.fromkeys(single, 1) | dict.fromkeys(wrenches, 3)
 
     @property
+    def drives(self) -> tuple[Motor | Strut, ...]:
+        """What has an input and gives a torque or force: motors, then cylinders."""
+        return *self.motors, *(strut for strut in self.struts if strut.actuated)
+
+    @property
     def driven(self) -> tuple[Motor, ...]:
         """Motors whose joints follow a position or velocity: constraints that depend on time."""
         return tuple(motor for motor in self.motors if motor.drive in (POSITION, VELOCITY))
@@ -376,6 +381,11 @@ class Mechanism:
         start = {name: tuple(float(x) for x in q) for name, q in coordinates.items()}
         joints = (replace(j, start=start.get(j.name, j.start)) for j in self.joints)
         return replace(self, joints=tuple(joints))
+
+
+def effort_name(item: Motor | Strut) -> str:
+    """The output that says what a motor or cylinder does, whatever its input asks for."""
+    return f"{'motor' if isinstance(item, Motor) else 'strut'}.{item.name}.effort"
 
 
 def outer_name(item: Body | Joint | NamedFrame) -> str:

@@ -94,7 +94,6 @@ def drive_force(
     if has(1 - motor.efficiency):
         loss = (1 - motor.efficiency) * ca.fabs(torque) * ca.tanh(v / joint.friction_speed)
         torque, lost = torque - loss, lost + loss * v
-    seen[f"{stem}.effort"] = torque
     return DriveForce(torque, supplied, lost, stored, moving, states, seen)
 
 

@@ -37,7 +37,7 @@ class Applied(NamedTuple):
     at_cuts: dict[str, Any]  # cut joint -> its own force (motor, spring, damper) on its speeds
     passive: dict[str, Any]  # joint -> what its springs, dampers, friction and stops do to its speeds
     thrusts: dict[str, Any]  # strut -> its force, positive when it pushes
-    efforts: dict[str, Any]  # motor -> what it does to its joint
+    efforts: dict[str, Any]  # motor or cylinder -> what it does, within its limit
     kinetic: Any  # energy of rotors that move by themselves, and of currents
     rates: Any  # ż of the internal states, and how fast they fade
     decays: Any
@@ -193,6 +193,7 @@ def applied(model: Model, motion: Motion, loops: list[CutLoop], q: Any, v: Any, 
         if strut.actuated:
             force_in = saturated(inputs[strut.name], strut.limit)
             force_in = force_in if strut.acts == "both" else _sided(strut, force_in)
+            efforts[strut.name] = force_in
             thrust += force_in
             supplied += force_in * closing
         thrusts[strut.name] = thrust

@@ -9,7 +9,7 @@ from typing import Any
 
 import casadi as ca
 
-from ..describe.motors import plain
+from ..describe.mechanism import effort_name
 from ..joints.rigid_motion import product, vector
 from ..joints.types import TYPES
 from .couplings import ties
@@ -56,9 +56,9 @@ def readings(eq: Equations) -> Readings:
     result |= body_readings(eq.model, motion, turns)
     result |= _reactions(eq, motion, t.loops, t.applied, lam)
     result |= _couplings(eq, t, lam)
-    seen = t.applied.seen | {f"motor.{name}.effort": effort for name, effort in drive_efforts(eq).items()}
-    own = [f"motor.{motor.name}.effort" for motor in eq.mechanism.motors if not plain(motor)]
-    result |= {name: seen[name] for name in (*own, *(x for x in seen if x not in own))}
+    efforts = t.applied.efforts | drive_efforts(eq)
+    result |= {effort_name(item): efforts[item.name] for item in eq.mechanism.drives}
+    result |= t.applied.seen
     result |= frame_readings(eq.model, motion, turns)
     result |= sensor_readings(eq.model, motion, result)
     at = 0

@@ -56,9 +56,11 @@ class Trajectory:
     def warn(self) -> None:
         """Say what is not as it was asked for."""
         for given, most in self.cut_off:
+            gave = ".".join([*given.port.split(".")[:2], "voltage" if given.unit == "V" else "effort"])
             warnings.warn(
                 f"'{given.name}' was asked for {most:.6g} {given.unit} and gave no more than its limit, "
-                f"{given.high if most > given.high else given.low:.6g}; input.{given.name} is what was asked",
+                f"{given.high if most > given.high else given.low:.6g}; input.{given.name} is what was asked, "
+                f"{gave} what it gave",
                 stacklevel=3,
             )
 
