@@ -12,16 +12,31 @@ import casadi as ca
 from ..model import thresholds
 from ..model.compile.c_pieces import split_functions
 from ..model.equations.prescribed import motion_rates
+from ..model.equations.sampling import sampled
 from ..model.manifold.step import LEFT_OPEN, VERDICT
 from ..model.run.assembly import described_speeds, start_guess
 from .functions import functions, native_functions
 from .plan import Plan, wanted_speeds
+from .sampled import memory, sampled_rows
 
 TOKEN = "{00000000-0000-0000-0000-000000000000}"  # stands where the hash of the content will be
-WRITTEN = ("core.c", "chart.c", "linear.c", "numeric.c", "step_fast.c")  # and one of fmi2.c, fmi3.c
-OF_PAGES = ("core.c", "linear.c", "numeric.c", "page.c")  # of a web page, which only steps and draws
+WRITTEN = (
+    "core.c",
+    "samples.c",
+    "chart.c",
+    "linear.c",
+    "numeric.c",
+    "step_fast.c",
+)  # and one of fmi2.c, fmi3.c
+OF_PAGES = (
+    "core.c",
+    "samples.c",
+    "linear.c",
+    "numeric.c",
+    "page.c",
+)  # of a web page, which only steps and draws
 # Of a native library, and of a loop around it; the linker drops what refers to more here too.
-OF_NATIVE = ("core.c", "chart.c", "linear.c", "numeric.c", "step_fast.c", "native.c", "native_servo.c")
+OF_NATIVE = (*WRITTEN, "native.c", "native_servo.c")
 OF_LOOPS = (
     *(f"loop_{part}.c" for part in ("main", "options", "time", "histogram", "report", "measure", "record")),
     *(f"loop_{part}.c" for part in ("gate", "drive", "udp", "shared", "can")),
@@ -33,7 +48,10 @@ STARTING = (
     "cj_start_speeds",
     "cj_lifted",
 )  # of what stands beside derivatives, for its pieces
-DRAWN = ("cj_outputs", "cj_jacobian", "cj_allowed", "cj_opened", "cj_moved_inputs")
+DRAWN = (
+    *("cj_outputs", "cj_jacobian", "cj_allowed", "cj_opened", "cj_moved_inputs"),
+    *("cj_told_samples", "cj_upcoming"),
+)
 LOG_CATEGORIES = {
     "logStatusError": "what went wrong and what to do about it",
     "logStatusWarning": "steps that are too coarse, or had two ways to go on",
@@ -106,7 +124,7 @@ def generated(file: str, group: Iterable[ca.Function]) -> str:
 
 
 def _called(traced: list[ca.Function]) -> list[str]:
-    return [*(f.name() for f in traced), *(f"cj_{name}_fast" for name in ("step", "dynamics"))]
+    return [*(f.name() for f in traced), *(f"cj_{name}_fast" for name in ("step", "dynamics", "sampling"))]
 
 
 def _names(fmi: int, names: Iterable[str]) -> str:
@@ -131,7 +149,7 @@ def units_to_compile(fmi: int) -> list[str]:
 
 
 def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
-    tree = plan.simulation.tree
+    tree, sensed, told = plan.simulation.tree, memory(plan), sampled_rows(plan)
     linear = sum(v.size for v in plan.of("linear"))
     numbers = {
         "NQ": tree.nq,
@@ -145,6 +163,9 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "NF": plan.coordinates,
         "NS": plan.freedoms,
         "NI": tree.nz,
+        "NSENSED": len(sensed),
+        "NSAMPLED": len(told),
+        "NTOLD": sum(len(part.steps) for part in sampled(plan.mechanism)),
         "NX": plan.coordinates + plan.freedoms + tree.nz,
         "NY": len(plan.traced_rows),
         "NZ": len(plan.of("margin")),
@@ -175,7 +196,7 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
 
 
 def _tables(plan: Plan, traced: list[ca.Function]) -> str:
-    tree, state = plan.simulation.tree, plan.simulation.state
+    tree, state, told = plan.simulation.tree, plan.simulation.state, sampled_rows(plan)
     joint_of_q, joint_of_v = (
         [k for k, where in enumerate(of.values()) for _ in range(where.start, where.stop)]
         for of in (tree.q, tree.v)
@@ -193,6 +214,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         "default_speed": wanted_speeds(plan),
         "default_p": plan.simulation.p,
         "default_u": state.u,
+        "nothing_sensed": memory(plan),
     }
     moving = plan.simulation.motions
     integers: dict[str, Iterable[int]] = {
@@ -207,6 +229,8 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         "loop_first": [rows.start for rows in tree.rows.values()],
         "loop_rows": [rows.stop - rows.start for rows in tree.rows.values()],
         "linear_rows": plan.linear_rows,
+        "sampled_y": [at for at, _ in told],
+        "sampled_from": [number for _, number in told],
         "sigma_is_rank": [row > distance for row in plan.rows if row >= distance],
     }
     fields = [

@@ -10,6 +10,7 @@ from ..model.manifold import charts, judge, tangent
 from ..model.manifold.step import ALONG
 from ..model.run.assembly import described_speeds, speeds_at
 from .plan import Plan
+from .sampled import memory
 
 
 def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
@@ -31,6 +32,8 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         "passed": charts.passed(eq, plan.ranks.speeds),
         "opened": judge.opened(eq),
     }
+    if len(memory(plan)):
+        values |= {name: engine.traced(name) for name in ("told_samples", "upcoming")}
     if eq.tree.driven:
         values |= {name: engine.traced(name) for name in ("seated", "moved_inputs")}
     forward = {
@@ -44,6 +47,8 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
         "step": engine.traced(*plan.simulation.stepping.traced(ALONG)),  # held inputs have rates of zero
         "dynamics": _calling(rates(eq), "dv"),
     }
+    if len(memory(plan)):
+        steps["sampling"] = engine.traced("sampling")
     files = {"step.c": steps, "kernels.c": values, "derivatives.c": forward}
     if adjoint:
         backward = {

@@ -194,12 +194,13 @@ class MechanismSlave(Fmi2Slave):
     def _get_fmu_state(self) -> dict[str, Any]:
         state = self.simulation.state
         numbers = {"time": state.time, "work": state.work, "begin": self.begin, "running": self.running}
-        arrays = {"q": state.q, "v": state.v, "u": state.u, "p": state.p, "values": self.values}
+        arrays = {"q": state.q, "v": state.v, "u": state.u, "p": state.p, "sensed": state.sensed}
+        arrays["values"] = self.values
         return numbers | {name: array.tolist() for name, array in arrays.items()}
 
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
         self.running, self.begin = bool(state["running"]), float(state["begin"])
         self.values[:] = state["values"]
-        q, v, u, p = (np.array(state[name]) for name in "qvup")
-        self.simulation.state = State(float(state["time"]), q, v, u, p, float(state["work"]))
+        q, v, u, p, sensed = (np.array(state[name]) for name in ("q", "v", "u", "p", "sensed"))
+        self.simulation.state = State(float(state["time"]), q, v, u, p, float(state["work"]), sensed)
         self._known = False

@@ -108,7 +108,7 @@ def causality(variable: FmuVariable) -> tuple[str, str, str | None]:
         "input": ("input", "continuous", None),
         "parameter": ("parameter", "fixed" if variable.fixed else "tunable", "exact"),
         "start": ("parameter", "fixed", "exact"),
-        "output": ("output", "continuous", "calculated"),
+        "output": ("output", "discrete" if variable.sampled else "continuous", "calculated"),
         "effort": ("output", "discrete", "calculated"),
         "counted": ("local", "discrete", "calculated"),
         "coordinate": ("local", "discrete", "calculated"),

@@ -19,7 +19,7 @@ from .compile.lanes import LaneKernel
 from .describe import parameters
 from .describe.check import check
 from .describe.mechanism import Mechanism
-from .equations import terms
+from .equations import sampling, terms
 from .equations.outputs import outputs
 from .equations.terms import Equations
 from .joints.types import TYPES
@@ -41,6 +41,11 @@ MANIFOLD: dict[str, Callable[[Equations], ca.Function]] = {
     "driven_jacobian": charts.driven_jacobian,
     "seated": seat.seated,
     "moved_inputs": seat.moved_inputs,
+}
+SENSED: dict[str, Callable[[Equations], ca.Function]] = {
+    "sampling": sampling.sampling,
+    "told_samples": sampling.told_samples,
+    "upcoming": sampling.upcoming,
 }
 RARE = (
     "assembly",
@@ -96,6 +101,7 @@ class Engine:
         self.inputs = self.mechanism.inputs()
         self.motion_count = len(self.mechanism.motions)  # at the end of p
         self.variables = variables(self.mechanism, self.tree)
+        self.sampled = any(v.sampled for v in self.variables.outputs)  # whether sensors take samples
         self._identity = identity(self.mechanism)
         self._traced: dict[str, ca.Function] = {}
         self._kernels: dict[str, Kernel] = {}
@@ -115,7 +121,8 @@ class Engine:
             if name == "outputs":
                 self._traced[name] = outputs(self.equations, self.variables.layout)
             else:
-                self._traced[name] = (make or MANIFOLD.get(name) or getattr(terms, name))(self.equations)
+                known = MANIFOLD | SENSED
+                self._traced[name] = (make or known.get(name) or getattr(terms, name))(self.equations)
         return self._traced[name]
 
     def kernel(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> Kernel:

@@ -3,7 +3,7 @@
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import casadi as ca
@@ -17,16 +17,19 @@ from .errors import SimulationError
 from .manifold.gaps import loop_gaps, open_loop, widest_gap
 from .manifold.step import ALONG, HELD, LEFT_OPEN, VERDICT
 from .manifold.stepper import Stepper
+from .samples import SensorSamples
 from .thresholds import REFUSED
 
 Traced = Callable[[Equations], ca.Function]
+NO_SAMPLES = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that the future depends on. `work` is the energy put in so far.
+    """All that the future depends on. `work` is the energy put in so far, `sensed` what sensors remember.
 
-    Two states are equal if all their numbers are; `dataclasses.replace` gives changed ones.
+    Two states are equal if all their numbers are; `dataclasses.replace` gives changed ones. Sensors that
+    take samples begin anew in a state without `sensed`.
     """
 
     time: float
@@ -35,6 +38,7 @@ class State:
     u: np.ndarray  # inputs
     p: np.ndarray  # parameters
     work: float = 0.0
+    sensed: np.ndarray = field(default_factory=lambda: NO_SAMPLES)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, State):
@@ -72,6 +76,7 @@ class LiveState:
         self._along = np.zeros(2 * len(self.inputs))  # inputs and their rates
         self.motions = motion_places(self.mechanism)  # where driven motions are among the inputs
         self._outputs: Kernel | None = None
+        self.samples = SensorSamples(engine) if engine.sampled else None
         self._alone = threading.RLock()
         self.open_up_to = REFUSED
         self.time = 0.0
@@ -90,7 +95,8 @@ class LiveState:
     @property
     def state(self) -> State:
         """A copy of the present state; setting one asks for closed loops."""
-        return State(self.time, self.q.copy(), self.v.copy(), self.u.copy(), self.p.copy(), self.work)
+        sensed = self.samples.memory.copy() if self.samples else NO_SAMPLES
+        return State(self.time, self.q.copy(), self.v.copy(), self.u.copy(), self.p.copy(), self.work, sensed)
 
     @state.setter
     def state(self, state: State) -> None:
@@ -102,7 +108,14 @@ class LiveState:
         self.time = float(state.time)
         self.q[:], self.v[:], self._work[0] = state.q, state.v, state.work
         self.u[:], self._p[:] = state.u, state.p
+        if self.samples:
+            self.samples.put(state.sensed)
         self._tell()
+
+    def sample(self) -> None:
+        """Let sensors take the samples that are due now; steps do so by themselves."""
+        if self.samples:
+            self.samples.put(self.samples.taken(self.samples.memory, self._now(), self.time))
 
     def go(self, time: float, q: np.ndarray, v: np.ndarray, work: float) -> None:
         """Go where a solver says, unless that is infinite."""
@@ -120,7 +133,12 @@ class LiveState:
             given, own = np.asarray(getattr(state, have), float), getattr(self, have)
             if given.shape != own.shape:
                 raise SimulationError(f"a state of '{name}' has {own.size} {what}, not {given.size}")
-        if not np.isfinite([*state.q, *state.v, *state.u, *state.p, state.time, state.work]).all():
+        if state.sensed.size and (not self.samples or state.sensed.shape != self.samples.memory.shape):
+            raise SimulationError(
+                f"what the sensors of '{name}' remember is not what this state has; leave it out"
+            )
+        numbers = [*state.q, *state.v, *state.u, *state.p, *state.sensed, state.time, state.work]
+        if not np.isfinite(numbers).all():
             raise SimulationError("a state must be finite; it holds NaN or infinity")
         if np.abs(self.engine.retract(state.q, np.zeros(self.tree.nv)) - state.q).max(initial=0.0) > REFUSED:
             raise SimulationError(f"the Euler parameters of a state of '{name}' must have length one")
@@ -199,19 +217,44 @@ class LiveState:
         self.alone(self._move_on, h, end, input_rates)
 
     def _move_on(self, h: float, end: float | None, rates: Any) -> None:
-        n = self.u.size
-        if rates is None:
+        end = self.time + h if end is None else end
+        if rates is None and not self.motions and not self.samples:
             self._advance(h)
-        else:
-            self._along[:n], self._along[n:] = self.u, self._given(rates, np.zeros(n))
-            self._advance(h, ALONG)
+            self.time = end
+            return
+        n = self.u.size
+        self._along[:n], self._along[n:] = self.u, 0.0 if rates is None else self._given(rates, np.zeros(n))
+        inputs = HELD if rates is None else ALONG
+        sensed = NO_SAMPLES
+        if self.samples:  # the step is looked into, so that sensing moves nothing
+            begin = self.time
+            sensed = self.samples.within(self._now(), begin, end, lambda t: self._ahead(t - begin, inputs))
+        self._advance(h, inputs)
+        self.u[:] = self._inputs_after(h, inputs)
+        self._tell()
+        self.time = end
+        if self.samples:
+            self.samples.put(self.samples.taken(sensed, self._now(), end))
+
+    def _inputs_after(self, t: float, inputs: str) -> np.ndarray:
+        """Inputs t seconds after those that a step begins with, which `_along` has."""
+        n = self.u.size
         if self.motions:
-            self._along[:n], self._along[n:] = self.u, 0.0 if rates is None else self._along[n:]
-            self.u[:] = self.engine.kernel("moved_inputs")(self._along, h)[:n]
-            self._tell()
-        elif rates is not None:
-            self.u += h * self._along[n:]
-        self.time = self.time + h if end is None else end
+            return self.engine.kernel("moved_inputs")(self._along, t)[:n]
+        return self.u if inputs == HELD else self._along[:n] + t * self._along[n:]
+
+    def _now(self) -> tuple[np.ndarray, ...]:
+        return self.q, self.v, self.u, self.p
+
+    def _ahead(self, h: float, inputs: str) -> tuple[np.ndarray, ...]:
+        """q, v, u, p after h; the state stays."""
+        take, length, _ = self._steps.get(inputs) or self._bound(inputs)
+        length[0] = h
+        take()
+        if not np.isfinite(self._new).all():
+            raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")
+        n, m, u = self.q.size, self.q.size + self.v.size, self._inputs_after(h, inputs)
+        return self._new[:n], self._new[n:m], u, self.told(u)
 
     def _bound(self, inputs: str) -> tuple[Callable[[], Any], np.ndarray, Kernel]:
         """The traced step, which reads the state's memory itself."""
@@ -263,6 +306,8 @@ class LiveState:
         if self._outputs is None:
             self._outputs = self.bind("outputs")
         self._outputs.evaluate()
+        if self.samples:
+            self.samples.tell(self._outputs.results[0], self._now(), self.time)
         return self._outputs.results[0]
 
     def read(self, rows: np.ndarray | None = None) -> np.ndarray:

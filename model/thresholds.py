@@ -139,6 +139,8 @@ SAME_TIME = 1e-9  # of a step, or of a second: times that differ by less are the
 LOCATED = 1e-13  # of a step: times of events are found this well
 BESIDE = 1e-6  # of a step: how far ahead one looks to see whether a function rises or falls
 
+MOST_IN_FLIGHT = 1000  # samples of a sensor on their way: all are kept in every state
+
 # -- trust ---------------------------------------------------------------------------------------
 MOTION_TRUSTED = 1e-4  # radians or sizes that a shorter step, or the way back, may change a motion by
 MOTION_SAME = 1e-9  # radians or sizes: motions nearer than this are the same, and tell no order

@@ -19,13 +19,14 @@ from math import inf, isfinite
 import numpy as np
 
 from .describe import parameters
+from .describe.elements import effort_name
 from .describe.fields import Quantity
 from .describe.flaws import Flaw, nearest
 from .describe.internal import internal_states
-from .describe.mechanism import Mechanism, Strut, effort_name
+from .describe.mechanism import Mechanism, Strut
 from .describe.motors import Motor, Signal, has, signals
 from .describe.parameters import split
-from .describe.sensors import KINDS
+from .describe.sensors import KINDS, reading_units
 from .equations.forces import STRESS
 from .equations.sensing import MOTION
 from .equations.spatial import lumped
@@ -36,6 +37,7 @@ from .joints.types import TYPES
 # First words of names that an FMU has besides those in this table; `time` is FMI's own.
 _OF_FMUS = {"time", "der", "motor", "strut", "parameter", "start", "state", "linear", "step"}
 
+_PORTS = {"voltage": "wanted_voltage"}  # of inputs: an output says what of it is there
 SIDES = {"both": (-1, 1), "pulls": (-1, 0), "pushes": (0, 1)}  # where forces of struts may be
 
 
@@ -54,6 +56,7 @@ class Variable:
     high: float = inf
     nominal: float = 1.0
     port: str = ""  # of an input: what it is of, `motor.<name>.torque`
+    sampled: bool = False  # whether it is held between samples; what is traced is exact at every time
 
     @property
     def size(self) -> int:
@@ -218,8 +221,7 @@ def _inputs(mechanism: Mechanism) -> dict[str, Variable]:
             low=low,
             high=high,
             nominal=nominal,
-            # an output says which voltage of that is there
-            port=f"{'strut' if isinstance(item, Strut) else 'motor'}.{item.name}.{'wanted_' * (what == 'voltage')}{what}",
+            port=f"{effort_name(item).rpartition('.')[0]}.{_PORTS.get(what, what)}",
         )
     for frame in (frame for frame in mechanism.frames if frame.port == "force"):
         for what, unit in (("force", "N"), ("torque", "N.m")):
@@ -295,12 +297,13 @@ def _outputs(mechanism: Mechanism, tree: Tree, inputs: Mapping[str, Variable]) -
             for what, units in MOTION.items():
                 add(f"frame.{frame.name}.{what}", units, f"{what.replace('_', ' ')} of frame {frame.name}")
     for sensor in mechanism.sensors:
-        for reading in KINDS[sensor.type].readings:
-            units = reading.units
-            if not units:  # of the joint's own
-                kind = TYPES[mechanism.joint(sensor.joint).type]
-                units = kind.position_units if reading.name == "position" else kind.speed_units
-            add(f"sensor.{sensor.name}.{reading.name}", units, f"{reading.about}, by {sensor.name}")
+        own = mechanism.joint_type(sensor) if sensor.joint else None
+        told = f", by {sensor.name}" + (f", a sample every {sensor.period:g} s" if sensor.period else "")
+        readings = KINDS[sensor.type].readings
+        for reading, units in zip(readings, reading_units(sensor.type, own), strict=True):
+            name = f"sensor.{sensor.name}.{reading.name}"
+            add(name, units, f"{reading.about}{told}")
+            result[name] = replace(result[name], sampled=bool(sensor.period))
     for item in inputs.values():
         add(f"input.{item.name}", item.units, f"input of {item.name}")
     add("loop.residual", ("1",), "largest entry of the loop residual g(q), metres or radians", low=0.0)

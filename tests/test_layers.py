@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("robots",), "robots of other formats, in and out"),
     (("loading",), "a description read, and its names checked"),
     (("engine",), "kernels and names of one mechanism, without a state"),
+    (("samples",), "what sensors that take samples remember"),
     (("state",), "the numbers that change"),
     (("run", "linear", "batch"), "functions of engine and state: motions, many at once, models beside them"),
     (("simulation",), "holds an engine and a state for the user"),

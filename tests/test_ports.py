@@ -245,7 +245,7 @@ def test_ports_cost_nothing_where_they_are_not_used() -> None:
 
 
 def test_what_a_motor_gives_is_an_output_beside_what_was_asked_of_it() -> None:
-    """Torque on the joint of a limited motor, force of a limited cylinder; the motion is that of the limit."""
+    """Torque of a limited motor, force of a limited cylinder; the motion is that of the limit."""
     m = load("slider_crank")
     ram = Strut("ram", "ground", "rod", (0.0, 0.0, 1.0), actuated=True, limit=4.0)
     limited = replace(m, motors=tuple(replace(x, limit=0.5) for x in m.motors), struts=(ram,))

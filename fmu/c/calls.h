@@ -111,7 +111,7 @@ static cj_status set_start(void* p, const char* function, double start, int has_
     if (!may(s, function, CREATED)) return CJ_ERROR;
     if (!isfinite(start) || (has_stop && !(stop >= start && isfinite(stop))))
         return cj_refuse(s, "the start time must be finite, and a stop time too and not before it");
-    s->now.time = start;
+    s->now.time = s->now.told_at = start;
     s->now.stop = has_stop ? stop : NEVER;
     return CJ_OK;
 }

@@ -180,6 +180,7 @@ cj_status cj_event(cj_instance* s, int* changed)
 {
     double room;
     cj_status status = cj_watch(s, 1, &room);
+    if (status == CJ_OK) cj_sample(s);
     *changed = status == CJ_OK && room < ROUGHLY;
     if (*changed) status = cj_new_chart(s);
     return *changed && status == CJ_OK ? cj_watch(s, 1, &room) : status;

@@ -44,6 +44,7 @@ void cj_reset(cj_instance* s)
     memcpy(x->start_q, initial_q, NQ * sizeof(double));
     memcpy(x->start_v, default_speed, NV * sizeof(double));
     memcpy(x->u, default_u, NU * sizeof(double));
+    memcpy(x->sensed, nothing_sensed, NSENSED * sizeof(double));
     x->stop = NEVER;
     x->phase = CJ_CREATED;
     x->assembled = x->lifted = x->followed = 1;
@@ -74,8 +75,16 @@ void cj_begin(cj_instance* s, int exchange)
 {
     s->exchange = exchange;
     s->step = cj_step;
+#if NSENSED > 0
+    s->sampling = cj_sampling;
+#endif
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(CJ_PLAIN_STEP)
-    if (has_avx2_and_fma()) s->step = cj_step_fast;
+    if (has_avx2_and_fma()) {
+        s->step = cj_step_fast;
+#if NSENSED > 0
+        s->sampling = cj_sampling_fast;
+#endif
+    }
 #endif
     cj_reset(s);
 }
@@ -120,7 +129,7 @@ static cj_status opened(cj_instance* s, const double* q, double length, const do
 }
 
 /* w: inputs and their rates t seconds after u; driven motions go on by their derivatives */
-static void later(cj_instance* s, const double* u, double t, double* w)
+void cj_later(cj_instance* s, const double* u, double t, double* w)
 {
 #if NMOTION > 0
     cj_call(s, cj_moved_inputs, CJ_IN(u, &t), CJ_OUT(w));
@@ -137,7 +146,7 @@ static void later(cj_instance* s, const double* u, double t, double* w)
 static void inputs_between(cj_instance* s, const double* u, double since, double end, double h, double* w)
 {
     cj_state* x = &s->now;
-    later(s, u, since, w);
+    cj_later(s, u, since, w);
     for (int k = 0; k < NU && s->ask; ++k) w[k] = x->u[k];
     if (s->ask) {
         s->ask(s, end);
@@ -162,6 +171,8 @@ static cj_status steps_inside(cj_instance* s, double time, double length, const 
     const long whole = (long)(steps + same);
     const double rest = length - whole * CJ_STEP;
     const double *q = x->at.q, *v = x->at.v, *work = &x->work; /* the state itself is written when all is done */
+    memcpy(s->sensed[0], x->sensed, sizeof x->sensed);
+    cj_sample_at(s, q, v, u, time, s->sensed[0]);
     for (long n = 0; n <= whole; ++n) {
         double h = CJ_STEP;
         if (n == whole) {
@@ -173,6 +184,8 @@ static cj_status steps_inside(cj_instance* s, double time, double length, const 
         inputs_between(s, u, since, time + since + h, h, w);
         cj_call(s, s->step, CJ_IN(q, v, work, w, x->p, &h), CJ_OUT(s->step_q[to], s->step_v[to], s->step_work + to, s->verdict));
         tries += s->verdict[TRIES];
+        const int last = n == whole || (n + 1 == whole && !(rest > same * CJ_STEP));
+        cj_sample_inside(s, q, v, work, w, time + since, last ? time + length : time + (double)(n + 1) * CJ_STEP, s->step_q[to], s->step_v[to]);
         q = s->step_q[to]; v = s->step_v[to]; work = s->step_work + to;
         if (!finite_all(q, NQ) || !finite_all(v, NV) || !isfinite(*work))
             return cj_say(s, CJ_DISCARD, "logStatusDiscard",
@@ -180,7 +193,7 @@ static cj_status steps_inside(cj_instance* s, double time, double length, const 
                           x->time, x->time + length);
         if (s->verdict[LEFT_OPEN] > 0) {
             double end[CJ_ROOM(2 * NU)];
-            later(s, w, h, end);
+            cj_later(s, w, h, end);
             return opened(s, q, length, end);
         }
         if (s->verdict[UNSETTLED] > 0)
@@ -196,9 +209,10 @@ static cj_status steps_inside(cj_instance* s, double time, double length, const 
         x->placed = 0;
         x->followed = 1;
     }
-    if (!s->ask) later(s, u, length, x->u);
+    if (!s->ask) cj_later(s, u, length, x->u);
     cj_tell(x, x->u);
-    x->time = time + length;
+    memcpy(x->sensed, s->sensed[0], sizeof x->sensed);
+    x->time = x->told_at = time + length;
     x->tries = tries;
     if (tries > 0) cj_say(s, CJ_OK, "logEffort", "%g sub-steps were tried between %.9g s and %.9g s", tries, time, x->time);
     cj_forget(s);
@@ -252,8 +266,7 @@ cj_status cj_get(cj_instance* s, unsigned slot, double* value)
     if (status == CJ_OK) status = cj_lift(s);
     if (status != CJ_OK) return status;
     if (IN(slot, SLOT_OUTPUT, NY)) {
-        if (!s->known_y) cj_call(s, cj_outputs, CJ_IN(s->now.at.q, s->now.at.v, s->now.u, s->now.p), CJ_OUT(s->y));
-        s->known_y = 1;
+        if (!s->known_y) cj_read(s);
         *value = s->y[slot - SLOT_OUTPUT];
     } else if (IN(slot, SLOT_SIGMA, NSIGMA)) {
         cj_sigma(s);

@@ -43,6 +43,7 @@ typedef struct {
     double start_q[CJ_ROOM(NQ)], start_v[CJ_ROOM(NV)];
     double r[CJ_ROOM(NQ)], free_d[CJ_ROOM(NV)], free_v[CJ_ROOM(NV)]; /* the chart: model/manifold */
     double state_d[CJ_ROOM(NV)], state_v[CJ_ROOM(NV)]; /* states that the host has set, at independent places */
+    double sensed[CJ_ROOM(NSENSED)], told_at; /* what sampled sensors remember; the time whose readings they tell */
     int independent[CJ_ROOM(NF)]; /* coordinates; the first NS are those whose speeds are independent too */
     int phase;
     int assembled; /* q, v follow from parameters and start values */
@@ -63,6 +64,7 @@ struct cj_instance {
     cj_logger log;
     void* host;
     cj_function step;                            /* inputs go along a line */
+    cj_function sampling;
     void (*ask)(cj_instance*, double time); /* for the inputs of that time, if the host likes to be asked */
     int known_y, known_rates, known_sigma, known_linear; /* which of the results below are up to date */
     double y[CJ_ROOM(NY)], dv[CJ_ROOM(NV)], dz[CJ_ROOM(NI)];
@@ -71,7 +73,8 @@ struct cj_instance {
     double linear[CJ_ROOM(NLINEAR)];
     double g[CJ_ROOM(NM)], G[CJ_ROOM(NM * NV)], copy[CJ_ROOM(NM * NV)], U[CJ_ROOM(NM * NM)];
     cj_motion next;
-    double step_q[2][CJ_ROOM(NQ)], step_v[2][CJ_ROOM(NV)], step_work[2], verdict[NVERDICT];
+    double step_q[3][CJ_ROOM(NQ)], step_v[3][CJ_ROOM(NV)], step_work[3], verdict[NVERDICT]; /* the third: to look */
+    double sensed[2][CJ_ROOM(NSENSED)];
     struct {
         double d[CJ_ROOM(NV)], v[CJ_ROOM(NV)], z[CJ_ROOM(NI)], u[CJ_ROOM(NU)], p[CJ_ROOM(NP)];
         double rate[CJ_ROOM(NV)], dv[CJ_ROOM(NV)], dz[CJ_ROOM(NI)], y[CJ_ROOM(NY)], q[CJ_ROOM(NQ)];
@@ -91,6 +94,8 @@ cj_status cj_do_step(cj_instance*, double time, double length);
 cj_status cj_set_input_rate(cj_instance*, unsigned slot, int order, double rate);
 cj_status cj_output_rates(cj_instance*, const unsigned* slots, const int* orders, size_t n, double* result);
 cj_status cj_get(cj_instance*, unsigned slot, double* value);
+void cj_read(cj_instance*);              /* y of the present state */
+double cj_next_change(cj_instance*); /* when sampled sensors tell something new; NEVER without */
 cj_status cj_set(cj_instance*, const unsigned* slots, size_t n, const double* values);
 cj_status cj_directional(cj_instance*, const unsigned* unknowns, size_t nu, const unsigned* knowns, size_t nk,
                          const double* seed, double* result);
@@ -122,6 +127,11 @@ void cj_evaluate(cj_instance*, cj_function f, const double* const* in, size_t n_
     } while (0)
 
 /* between the files of the core */
+void cj_later(cj_instance*, const double* u, double t, double* w);
+void cj_sample(cj_instance*); /* samples that are due now, and what is told from now on */
+void cj_sample_at(cj_instance*, const double* q, const double* v, const double* u, double time, double* memory);
+void cj_sample_inside(cj_instance*, const double* q, const double* v, const double* work, const double* w, double begin, double end,
+                      const double* q1, const double* v1);
 cj_status cj_assemble(cj_instance*);
 cj_status cj_check_parameters(cj_instance*, const double* p, int together);
 cj_status cj_lift(cj_instance*);

@@ -123,7 +123,12 @@ CJ_EXPORT fmi2Status FMI(GetDirectionalDerivative)(void* c, const unsigned unkno
 CJ_EXPORT fmi2Status FMI(NewDiscreteStates)(void* c, fmi2EventInfo* info)
 {
     memset(info, 0, sizeof *info);
-    return handle_events(c, __func__, &info->valuesOfContinuousStatesChanged);
+    const cj_status status = handle_events(c, __func__, &info->valuesOfContinuousStatesChanged);
+    if (status == CJ_OK && NSENSED > 0) {
+        info->nextEventTime = cj_next_change(core(c));
+        info->nextEventTimeDefined = 1;
+    }
+    return status;
 }
 
 CJ_EXPORT fmi2Status FMI(DoStep)(void* c, double time, double length, int no_set_state)

@@ -198,7 +198,8 @@ CJ_EXPORT fmi3Status FMI(UpdateDiscreteStates)(void* c, bool* again, bool* termi
     const cj_status status = handle_events(c, __func__, &changed);
     *again = *terminate = *nominals = *next_event = false;
     *values = changed != 0;
-    *next_time = 0;
+    *next_time = status == CJ_OK && NSENSED > 0 ? cj_next_change(core(c)) : 0;
+    *next_event = status == CJ_OK && NSENSED > 0;
     return status;
 }
 

@@ -93,6 +93,7 @@ cj_status cj_output_rates(cj_instance* s, const unsigned* slots, const int* orde
     for (int k = 0; k < NMOTION; ++k) /* the rate of a motion is the input beside it */
         s->seed.p[NPARAMETER + k] = motion_rate[k] < 0 ? s->now.u[NU + motion_input[k]] : s->now.u[motion_rate[k]];
     tangent(s, with_sigma);
+    for (int k = 0; k < NSAMPLED; ++k) s->seed.y[sampled_y[k]] = 0; /* what is held has no rate */
     for (size_t k = 0; k < n; ++k) result[k] = *seed_of_unknown(s, slots[k]);
     return CJ_OK;
 }

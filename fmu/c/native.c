@@ -89,8 +89,7 @@ const double* cutjoint_outputs(cutjoint_mechanism* m)
 {
     cj_instance* s = &m->core;
     if (cj_lift(s) != CJ_OK) return s->y; /* driven motions that can't be followed: the step says so */
-    cj_call(s, cj_outputs, CJ_IN(s->now.at.q, s->now.at.v, s->now.u, s->now.p), CJ_OUT(s->y));
-    s->known_y = 1;
+    cj_read(s);
     return s->y;
 }
 

@@ -11,8 +11,10 @@
 #include "names.h"
 #undef cj_step
 #undef cj_dynamics
+#undef cj_sampling
 #define cj_step cj_step_fast
 #define cj_dynamics cj_dynamics_fast
+#define cj_sampling cj_sampling_fast
 #include "step.c"
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -99,3 +99,8 @@ class Bushing:
     damping: Annotated[Vector, Quantity("along the axes", "N.s/m", 3, NOT_NEGATIVE)] = ORIGIN
     turn_stiffness: Annotated[Vector, Quantity("about the axes", "N.m/rad", 3, NOT_NEGATIVE)] = ORIGIN
     turn_damping: Annotated[Vector, Quantity("about the axes", "N.m.s/rad", 3, NOT_NEGATIVE)] = ORIGIN
+
+
+def effort_name(item: Any) -> str:
+    """The output that says what a motor or cylinder does, whatever its input asks for."""
+    return f"{'strut' if isinstance(item, Strut) else 'motor'}.{item.name}.effort"

@@ -66,6 +66,7 @@ class Around(NamedTuple):
     items: Mapping[str, Mapping[str, Any]]  # word, such as "body" -> name -> item
     kind: JointType | None = None
     in_file: bool = False  # where numbers may be texts with units
+    sensor: str = ""  # the type of the sensor it is of
 
     def with_items(self, word: str, items: Mapping[str, Any]) -> Around:
         return self._replace(items={**self.items, word: {**self.items.get(word, {}), **items}})

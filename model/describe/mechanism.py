@@ -383,11 +383,6 @@ class Mechanism:
         return replace(self, joints=tuple(joints))
 
 
-def effort_name(item: Motor | Strut) -> str:
-    """The output that says what a motor or cylinder does, whatever its input asks for."""
-    return f"{'motor' if isinstance(item, Motor) else 'strut'}.{item.name}.effort"
-
-
 def outer_name(item: Body | Joint | NamedFrame) -> str:
     """What a body or joint is called in ROS and in other formats."""
     return item.label or item.name

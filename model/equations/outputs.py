@@ -9,7 +9,7 @@ from typing import Any
 
 import casadi as ca
 
-from ..describe.mechanism import effort_name
+from ..describe.elements import effort_name
 from ..joints.rigid_motion import product, vector
 from ..joints.types import TYPES
 from .couplings import ties

@@ -16,6 +16,7 @@ from ..variables import Variable, Variables
 from .events import Event, Watch
 from .inputs import Inputs
 from .judgement import Audit
+from .sampling import Sensing
 from .trajectory import Trajectory
 
 Slope = Callable[[float, np.ndarray], np.ndarray]
@@ -274,15 +275,24 @@ def run_recorded(
     recorder.add()
     begin, end, stop = simulation.time, simulation.time + duration, None
 
+    def put(t: float) -> None:
+        simulation.go(t, *solver.at(t))
+        if inputs:
+            inputs.set(t)
+
+    sensing = Sensing(simulation, put) if not isinstance(solver, FixedSteps) else None
+
     def go(t: float) -> None:
         if t != simulation.time:
-            simulation.go(t, *solver.at(t))
-            if inputs:
-                inputs.set(t)
+            if sensing:
+                sensing.until(t)
+            put(t)
 
     due = deque(time for _, time in step_plan(begin, duration, sample))
     while solver.time < end and stop is None:
         before = solver.time
+        if sensing:
+            sensing.keep()
         solver.advance()
         if watch.events:  # looked for between records, too: a step to a tolerance may be long
             times = [before, *takewhile(lambda t: t < solver.time, due), solver.time]
@@ -297,6 +307,8 @@ def run_recorded(
         if progress:
             progress((solver.time - begin) / duration)
     go(end if stop is None else stop)
+    if sensing:
+        sensing.until(simulation.time)
     if recorder.time[-1] != simulation.time:
         recorder.add()
     return recorder.trajectory(watch, solver.tally)

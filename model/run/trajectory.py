@@ -59,8 +59,8 @@ class Trajectory:
             gave = ".".join([*given.port.split(".")[:2], "voltage" if given.unit == "V" else "effort"])
             warnings.warn(
                 f"'{given.name}' was asked for {most:.6g} {given.unit} and gave no more than its limit, "
-                f"{given.high if most > given.high else given.low:.6g}; input.{given.name} is what was asked, "
-                f"{gave} what it gave",
+                f"{given.high if most > given.high else given.low:.6g}; "
+                f"input.{given.name} is what was asked, {gave} what it gave",
                 stacklevel=3,
             )
 
