@@ -11,6 +11,7 @@ import casadi as ca
 
 from ..model import thresholds
 from ..model.compile.c_pieces import split_functions
+from ..model.describe.mechanism import Motor, Strut
 from ..model.equations.prescribed import motion_rates
 from ..model.equations.sampling import sampled
 from ..model.manifold.step import LEFT_OPEN, VERDICT
@@ -248,7 +249,7 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         quoted(f"the loop closed by joint '{cut.name}' ({cut.parent} to {cut.child})") for cut in tree.cuts
     ]
     names += [quoted(f"the coupling '{tie.name}' of joint '{tie.joint}'") for tie in tree.couplings]
-    names += [quoted(f"the motion of motor '{motor.name}' at joint '{motor.joint}'") for motor in tree.driven]
+    names += [quoted(_driven(item)) for item in tree.driven]
     parts = [
         "/* What is known of this mechanism at export. */",
         *(
@@ -264,6 +265,12 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
         *(_array("char* const", name, map(quoted, values)) for name, values in texts.items()),
     ]
     return "\n".join([*parts, ""])
+
+
+def _driven(item: Motor | Strut) -> str:
+    if isinstance(item, Strut):
+        return f"the length of cylinder '{item.name}'"
+    return f"the motion of motor '{item.name}' at joint '{item.joint}'"
 
 
 def _array(kind: str, name: str, texts: Iterable[str]) -> str:

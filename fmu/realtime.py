@@ -13,13 +13,13 @@ from pathlib import Path
 
 from ..model import hil
 from ..model.describe.mechanism import Mechanism
-from ..model.describe.motors import signals
 from ..model.equations.single_joints import single_joints, value_names
 from ..model.errors import CutjointError
 from ..model.files import write_atomically
 from ..model.hil import packets, policy, shared
 from ..model.loading import load
 from ..model.run.drive_ranges import drive_ranges
+from ..model.run.drives import driven_values
 from ..model.thresholds import LARGEST
 from . import c_compile
 from .c_sources import OF_LOOPS, OF_NATIVE, native_sources, quoted
@@ -143,9 +143,7 @@ def _items(plan: Plan) -> str:
     """Names, units, bounds of all that native.h lists."""
     mechanism, joints = plan.mechanism, single_joints(plan.simulation.equations)
     values = value_names(plan.simulation.equations)  # joints, then cylinders
-    first = {part.joint: k for k, part in reversed(list(enumerate(joints)))}
-    motors = (first[motor.joint] for motor in mechanism.motors for _ in signals(motor))
-    driven = [*motors, *range(len(joints), len(values))]
+    driven = driven_values(mechanism, [part.joint for part in joints])
     sliding = [*(part.move.sliding for part in joints), *(True for _ in values[len(joints) :])]
     inputs = [
         _item(name, v.unit, v.low, v.high, 0.0, most, at)

@@ -23,8 +23,8 @@ from .describe.elements import effort_name
 from .describe.fields import Quantity
 from .describe.flaws import Flaw, nearest
 from .describe.internal import internal_states
-from .describe.mechanism import Mechanism, Strut
-from .describe.motors import Motor, Signal, has, signals
+from .describe.mechanism import Mechanism
+from .describe.motors import Motor, has, signals
 from .describe.parameters import split
 from .describe.sensors import KINDS, reading_units
 from .equations.forces import STRESS
@@ -202,9 +202,7 @@ def variables(mechanism: Mechanism, tree: Tree) -> Variables:
 
 def _inputs(mechanism: Mechanism) -> dict[str, Variable]:
     result: dict[str, Variable] = {}
-    found: list[tuple[Motor | Strut, Signal]] = []
-    found += [(motor, signal) for motor in mechanism.motors for signal in signals(motor)]
-    found += [(strut, Signal("", "force", "N", strut.limit)) for strut in mechanism.struts if strut.actuated]
+    found = [(item, signal) for item in mechanism.drives for signal in signals(item)]
     for at, (item, signal) in enumerate(found):
         units = Quantity("", signal.unit).units(mechanism.joint_type(item))
         what = "force" if signal.what == "torque" and units != ("N.m",) else signal.what
@@ -288,10 +286,13 @@ def _outputs(mechanism: Mechanism, tree: Tree, inputs: Mapping[str, Variable]) -
                 add(f"motor.{motor.name}.current", ("A",), f"current of {motor.name}")
             add(f"motor.{motor.name}.voltage", ("V",), f"voltage of {motor.name}")
     for strut in mechanism.struts:
-        if strut.acts != "both":
+        if strut.acts != "both" or strut.actuated:
             add(f"strut.{strut.name}.length", ("m",), f"length of {strut.name}", low=0.0)
+        if strut.acts != "both":
             stress = STRESS[strut.acts]
             add(f"strut.{strut.name}.{stress}", ("N",), f"{stress} of {strut.name}", low=0.0)
+        if strut.actuated:
+            add(f"strut.{strut.name}.speed", ("m/s",), f"rate of the length of {strut.name}")
     for frame in mechanism.frames:
         if frame.port != "none":
             for what, units in MOTION.items():

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as xml
 
 from ..model import Mechanism
 from ..model.describe.mechanism import GROUND
-from ..model.describe.motors import signals
+from ..model.describe.motors import FORCE, signals
 from ..model.equations.single_joints import single_joints, value_names
 from ..model.equations.terms import equations
 from ..model.robots.outgoing import document, put
@@ -46,8 +46,13 @@ def driven_joints(mechanism: Mechanism) -> dict[str, tuple[str, ...]]:
         orders = ORDERS.get(signals(motor)[0].what, ())
         if orders:
             found[names[joints.index(motor.joint)]] = orders
-    cylinders = names[len(joints) :]
-    return found | dict.fromkeys(cylinders, ORDERS["torque"])
+    cylinders = [strut for strut in mechanism.struts if strut.actuated]
+    for name, strut in zip(names[len(joints) :], cylinders, strict=True):
+        what = signals(strut)[0].what
+        orders = ORDERS.get("torque" if what == FORCE else what, ())
+        if orders:
+            found[name] = orders
+    return found
 
 
 def built_with(mechanism: Mechanism, name: str) -> list[str]:

@@ -31,8 +31,7 @@ class Commands:
         self.mechanism, self.inputs = mechanism, mechanism.inputs()
         self.timeout = timeout  # seconds of silence before orders are relaxed; 0 for never
         self.index = input_places(mechanism)
-        most = [signal.most for motor in mechanism.motors for signal in signals(motor)]
-        most += [s.limit for s in mechanism.struts if s.actuated]
+        most = [signal.most for item in mechanism.drives for signal in signals(item)]
         self.limits = np.array(most + [np.inf] * (len(self.inputs) - len(most)), float)  # wrenches have none
         self.ranges = np.array(drive_ranges(mechanism))
         self.watchdog = watchdog  # what forces do when commands stop: vanish, or stay

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..compile.kernel import kernel
 from ..describe.mechanism import Mechanism
-from ..describe.motors import TORQUE
+from ..describe.motors import tells_motion
 from ..errors import AssemblyError, SimulationError
 from ..joints.euler import multiply
 from ..laws import Law
@@ -59,9 +59,9 @@ class CartesianSimulation:
             raise SimulationError(
                 f"'{described.name}' has couplings, which Cartesian simulations do not know; use Simulation"
             )
-        if any(motor.drive != TORQUE for motor in described.motors):
+        if any(map(tells_motion, described.drives)):
             raise SimulationError(
-                f"'{described.name}' has motors that drive motions; give those to Cartesian ones as drives"
+                f"'{described.name}' has drives of motions; give those to Cartesian ones as drives"
             )
         self.mechanism = replace(described, parameters={})
         drives = {name: _named(law, name) for name, law in (drives or {}).items()}

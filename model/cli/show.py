@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from ..describe.mechanism import Mechanism
-from ..describe.motors import TORQUE
+from ..describe.motors import TORQUE, tells_motion
 from ..equations.spatial import lumped
 from ..loading import load
 from ..show.table import table
@@ -57,7 +57,10 @@ def page(mechanism: Mechanism, report: dict[str, Any]) -> str:
     }
     marks = dict.fromkeys(report["cuts"], "cut") | driven
     struts = [
-        (s.name, "cylinder" if s.actuated else "spring/damper", f"{s.body1} – {s.body2}", "")
+        (
+            *(s.name, "cylinder" if s.actuated else "spring/damper", f"{s.body1} – {s.body2}"),
+            f"drives its {s.drive}" if tells_motion(s) else "",
+        )
         for s in mechanism.struts
     ]
     joints = [(j.name, j.type, f"{j.parent} – {j.child}", marks.get(j.name, "")) for j in mechanism.joints]

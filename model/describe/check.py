@@ -9,6 +9,7 @@ from typing import Any
 
 from ..joints.types import TYPES
 from . import parameters
+from .elements import Strut, check_cylinder
 from .field_kinds import Group, PartField, Reference, name
 from .fields import Around, fields_of
 from .flaws import Flaw, Place, field_flaw, nearest
@@ -79,6 +80,8 @@ def _item(item: Any, place: Place, around: Around) -> Any:
         raise Flaw((*place, "joint"), sentence)
     if isinstance(item, Motor):
         fitting(values, place)
+    if isinstance(item, Strut):
+        check_cylinder(item.actuated, values, place)
     if isinstance(item, Sensor):
         suited(values, place)
     if isinstance(item, Joint):
@@ -186,8 +189,7 @@ def _couplings_differ(mechanism: Mechanism) -> None:
 
 
 def _inputs_differ(mechanism: Mechanism) -> None:
-    inputs = [name for motor in mechanism.motors for name in signal_names(motor)]
-    inputs += [strut.name for strut in mechanism.struts if strut.actuated]
+    inputs = [name for item in mechanism.drives for name in signal_names(item)]
     for each in inputs:
         if inputs.count(each) > 1:
             cylinder = any(s.name == each for s in mechanism.struts)

@@ -6,6 +6,8 @@ from typing import Annotated, Any, TypeAlias
 
 from .field_kinds import Choice, Reference
 from .fields import NOT_NEGATIVE, ONE, POSITIVE, Quantity
+from .flaws import Flaw, Place
+from .motors import CYLINDER_DRIVES, FORCE
 
 # A number, or the CasADi symbol that stands for it once it is a parameter.
 Number: TypeAlias = Any
@@ -53,6 +55,12 @@ class Strut:
             ("both", "pulls", "pushes"),
         ),
     ] = "both"
+    drive: Annotated[
+        str,
+        Choice(
+            "what the input of a cylinder is: a force, or the motion that its length follows", CYLINDER_DRIVES
+        ),
+    ] = FORCE
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,20 @@ class Bushing:
     damping: Annotated[Vector, Quantity("along the axes", "N.s/m", 3, NOT_NEGATIVE)] = ORIGIN
     turn_stiffness: Annotated[Vector, Quantity("about the axes", "N.m/rad", 3, NOT_NEGATIVE)] = ORIGIN
     turn_damping: Annotated[Vector, Quantity("about the axes", "N.m.s/rad", 3, NOT_NEGATIVE)] = ORIGIN
+
+
+def check_cylinder(actuated: bool, values: dict[str, Any], place: Place) -> None:
+    """Refuse a drive of what has no input, and what means nothing where a length is driven."""
+    if values["drive"] == FORCE:
+        return
+    if not actuated:
+        raise Flaw(
+            (*place, "drive"), "a spring has no input; describe it under 'cylinders', or remove 'drive'"
+        )
+    for key, otherwise in (("limit", inf), ("acts", "both")):
+        if values[key] != otherwise:
+            sentence = f"it drives the {values['drive']} of its length with whatever force that takes"
+            raise Flaw((*place, key), f"{sentence}; remove '{key}', or drive a force")
 
 
 def effort_name(item: Any) -> str:

@@ -348,8 +348,7 @@ class Mechanism:
 
     def input_sizes(self) -> dict[str, int]:
         """The same by whole names, with how many numbers each has."""
-        single = [name for motor in self.motors for name in signal_names(motor)]
-        single += [s.name for s in self.struts if s.actuated]
+        single = [name for item in self.drives for name in signal_names(item)]
         wrenches = [
             f"{f.name}.{what}" for f in self.frames if f.port == "force" for what in ("force", "torque")
         ]
@@ -361,14 +360,14 @@ class Mechanism:
         return *self.motors, *(strut for strut in self.struts if strut.actuated)
 
     @property
-    def driven(self) -> tuple[Motor, ...]:
-        """Motors whose joints follow a position or velocity: constraints that depend on time."""
-        return tuple(motor for motor in self.motors if motor.drive in (POSITION, VELOCITY))
+    def driven(self) -> tuple[Motor | Strut, ...]:
+        """Motors and cylinders that follow a position or velocity: constraints that depend on time."""
+        return tuple(item for item in self.drives if item.drive in (POSITION, VELOCITY))
 
     @property
     def motions(self) -> tuple[str, ...]:
         """Names of the inputs that move these constraints."""
-        return tuple(name for motor in self.driven for name in signal_names(motor))
+        return tuple(name for item in self.driven for name in signal_names(item))
 
     def with_gravity(self, gravity: float | Iterable[float]) -> Mechanism:
         """The same mechanism under another gravity; a number g means (0, 0, −g)."""

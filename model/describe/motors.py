@@ -23,6 +23,7 @@ def _is_part(x: Any) -> Any:
 
 MOTIONS = POSITION, VELOCITY, ACCELERATION = "position", "velocity", "acceleration"
 DRIVES = (TORQUE := "torque", *MOTIONS)
+CYLINDER_DRIVES = (FORCE := "force", *MOTIONS)
 PART = Sign("above 0, at most 1", 0.0, _is_part, "must be above 0 and at most 1, not {:g}")
 _ABSENT = "none"
 
@@ -183,15 +184,23 @@ class Signal(NamedTuple):
     most: float  # largest value that has an effect
 
 
-def signals(motor: Motor) -> tuple[Signal, ...]:
-    """The inputs of a motor, in order."""
-    if motor.drive != TORQUE:
-        told = ("rad or m", "rad/s or m/s", "rad/s2 or m/s2")
+def tells_motion(item: Any) -> bool:
+    """Whether the input of a motor or cylinder is a motion."""
+    return item.drive in MOTIONS
+
+
+def signals(motor: Any) -> tuple[Signal, ...]:
+    """The inputs of a motor, or of a cylinder, in order."""
+    cylinder = not isinstance(motor, Motor)
+    if tells_motion(motor):
+        told = ("m", "m/s", "m/s2") if cylinder else ("rad or m", "rad/s or m/s", "rad/s2 or m/s2")
         first, *rates = zip(MOTIONS, told, strict=True)
         at = MOTIONS.index(motor.drive)
         named = [("", *first), *((f".{what}", what, unit) for what, unit in rates)]
         named[at] = ("", *named[at][1:])
         return tuple(Signal(ending, what, unit, inf) for ending, what, unit in named[at:])
+    if cylinder:
+        return (Signal("", FORCE, "N", motor.limit),)
     torque = Signal("", "torque", "N.m or N", motor.limit)
     if not has(motor.servo_stiffness):
         return (Signal("", "voltage", "V", motor.supply) if has(motor.resistance) else torque,)
@@ -203,8 +212,8 @@ def signals(motor: Motor) -> tuple[Signal, ...]:
     return tuple(wanted)
 
 
-def signal_names(motor: Motor) -> tuple[str, ...]:
-    """Names of the inputs of a motor, in order."""
+def signal_names(motor: Any) -> tuple[str, ...]:
+    """Names of the inputs of a motor or cylinder, in order."""
     return tuple(f"{motor.name}{signal.ending}" for signal in signals(motor))
 
 

@@ -16,13 +16,13 @@ import numpy as np
 from ..describe import parameters
 from ..describe.check import check
 from ..describe.mechanism import Mechanism
-from ..describe.motors import TORQUE
 from ..equations.loops import of_poses
 from ..equations.terms import Equations, closure, equations, retraction
 from ..equations.topology import start_coordinates
 from ..errors import CutjointError
 from ..joints.euler import world_matrix
 from ..joints.types import TYPES
+from ..run.driven import without_motions
 from ..variables import Table, Variable
 
 GROUPS = {
@@ -54,8 +54,8 @@ class Design:
         self.mechanism = check(mechanism)
         geometry = (at for at in parameters.paths(self.mechanism) if at.field.changes_geometry)
         dims = {f"d{k}": at.whole for k, at in enumerate(geometry)}
-        motors = tuple(replace(motor, drive=TORQUE) for motor in self.mechanism.motors)
-        self._marked = replace(self.mechanism, parameters=dims, motors=motors)  # who moves it is no matter
+        marked = replace(self.mechanism, parameters=dims)
+        self._marked = without_motions(marked)  # who moves it is no matter
         eq = self.equations = equations(self._marked)
         self.tree = eq.tree
         self.blocks = tuple(self._blocks(eq))

@@ -12,16 +12,17 @@ import casadi as ca
 
 from ..describe.internal import sticks
 from ..describe.mechanism import Joint, Strut
-from ..describe.motors import TORQUE, has
+from ..describe.motors import FORCE, TORQUE, has
 from ..joints.measured import cut_speeds
 from ..joints.rigid_motion import conjugate, product, vector
 from ..joints.types import TYPES
 from ..thresholds import NO_LENGTH, TAUT, TINY
 from .bushings import bushing_force
 from .drives import Flow, bristles, drive_force, entry_of, saturated
-from .kinematics import Model, Motion, body_quaternion, carried, quaternions, unit_quaternion, user_speeds
+from .kinematics import Model, Motion, body_quaternion, quaternions, unit_quaternion, user_speeds
 from .loops import CutLoop
 from .sensing import placed, wrench_axes
+from .struts import StrutEnd, body_point, strut_motion
 
 STRESS = {"pulls": "tension", "pushes": "thrust"}  # what the force of a one-sided strut is called
 
@@ -182,30 +183,30 @@ def applied(model: Model, motion: Motion, loops: list[CutLoop], q: Any, v: Any, 
     for motor in mechanism.motors:
         seen |= told.get(motor.name, {})
     for strut in mechanism.struts:
-        ends, direction, length, closing = strut_motion(model, motion, strut)
+        ends, direction, length, rate = strut_motion(model, motion, strut)
         if strut.acts == "both":
-            thrust = strut.stiffness * (strut.length - length) - strut.damping * closing
+            thrust = strut.stiffness * (strut.length - length) - strut.damping * rate
             potential += 0.5 * strut.stiffness * (strut.length - length) ** 2
-            dissipated += strut.damping * closing**2
+            dissipated += strut.damping * rate**2
         else:
-            thrust, stored, loss = one_sided(strut, length, closing)
+            thrust, stored, loss = one_sided(strut, length, rate)
             potential, dissipated = potential + stored, dissipated + loss
-        if strut.actuated:
+        if strut.actuated and strut.drive == FORCE:
             force_in = saturated(inputs[strut.name], strut.limit)
             force_in = force_in if strut.acts == "both" else _sided(strut, force_in)
             efforts[strut.name] = force_in
             thrust += force_in
-            supplied += force_in * closing
+            supplied += force_in * rate
         thrusts[strut.name] = thrust
+        if strut.acts != "both" or strut.actuated:
+            seen[f"strut.{strut.name}.length"] = length
         if strut.acts != "both":
-            seen |= {
-                f"strut.{strut.name}.length": length,
-                f"strut.{strut.name}.{STRESS[strut.acts]}": ca.fabs(thrust),
-            }
-        for sign, (link, r, _) in zip((-1, 1), ends, strict=True):
-            push(wrenches, motion, link, r, sign * thrust * direction, ca.SX.zeros(3, 1))
+            seen[f"strut.{strut.name}.{STRESS[strut.acts]}"] = ca.fabs(thrust)
+        if strut.actuated:
+            seen[f"strut.{strut.name}.speed"] = rate
+        push_apart(wrenches, motion, ends, thrust * direction)
     for load in mechanism.loads:
-        link, r, rate = _point(model, motion, load.body, load.point)
+        link, r, rate, _ = body_point(model, motion, load.body, load.point)
         F, T = vector(load.force), vector(load.torque)
         if link < 0:
             continue
@@ -265,18 +266,6 @@ def _sided(strut: Strut, force: Any) -> Any:
     return ca.fmin(force, 0) if strut.acts == "pulls" else ca.fmax(force, 0)
 
 
-def strut_motion(
-    model: Model, motion: Motion, strut: Strut
-) -> tuple[list[tuple[int, Any, Any]], Any, Any, Any]:
-    """Link, position and velocity of a strut's ends; its direction from first to second, length and rate."""
-    places = (strut.body1, strut.point1), (strut.body2, strut.point2)
-    ends = [_point(model, motion, body, point) for body, point in places]
-    d, rate = ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]
-    length = ca.sqrt(ca.sumsqr(d) + NO_LENGTH)
-    direction = d / length
-    return ends, direction, length, ca.dot(direction, rate)
-
-
 def cut_coordinates(model: Model, loop: CutLoop, turns: list[Any]) -> tuple[Any, Any]:
     """Coordinates and speeds of a cut joint, from its two ends and the links' Euler parameters."""
     joint, e = loop.joint, loop.ends
@@ -306,11 +295,10 @@ def cut_wrenches(loop: CutLoop, tau: Any) -> dict[str, Any]:
     return {n: ca.gradient(power, fresh[n]) for n in names}
 
 
-def _point(model: Model, motion: Motion, body: str, point: Any) -> tuple[int, Any, Any]:
-    """Link, position and velocity of a body's point, in world axes."""
-    link, local = model.tree.holder[body], model.in_link[body]
-    r, v, _ = carried(model, motion, link, local.R @ vector(point) + local.p)
-    return link, r, v
+def push_apart(wrenches: dict[int, Any], motion: Motion, ends: tuple[StrutEnd, ...], force: Any) -> None:
+    """Add what a strut does to the links at its ends: the force on the second, and what it reacts with."""
+    for sign, end in zip((-1, 1), ends, strict=True):
+        push(wrenches, motion, end.link, end.r, sign * force, ca.SX.zeros(3, 1))
 
 
 def push(wrenches: dict[int, Any], motion: Motion, link: int, r: Any, F: Any, T: Any) -> None:

@@ -19,7 +19,7 @@ from ..joints.rows import Ends, Row
 from ..joints.types import TYPES
 from .couplings import Tie, ties
 from .kinematics import Model, Motion, carried, columns, frame_in_link, turning
-from .prescribed import driven_ties
+from .prescribed import driven_joint, driven_ties
 
 
 class LoopEnd:
@@ -203,5 +203,5 @@ def row_names(model: Model) -> tuple[str, ...]:
         for name in lock.names()
     ) + tuple(
         [f"{coupling.name}: coupling" for coupling in model.tree.couplings]
-        + [f"{motor.name}: drive of {motor.joint}" for motor in model.tree.driven]
+        + [f"{item.name}: drive of {driven_joint(item) or 'its length'}" for item in model.tree.driven]
     )

@@ -10,11 +10,12 @@ from typing import Any
 import casadi as ca
 
 from ..describe.elements import effort_name
+from ..describe.mechanism import Strut, find
 from ..joints.rigid_motion import product, vector
 from ..joints.types import TYPES
 from .couplings import ties
 from .dynamics import armature, joint_wrenches
-from .forces import Applied, cut_coordinates, cut_wrenches, push
+from .forces import Applied, cut_coordinates, cut_wrenches, push, push_apart
 from .kinematics import (
     Model,
     Motion,
@@ -32,6 +33,7 @@ from .loops import CutLoop, cut_reactions, residual
 from .prescribed import accelerated, driven_ties
 from .sensing import frame_readings, sensor_readings
 from .spatial import inertia_times
+from .struts import strut_motion
 from .terms import Equations, Forces, drive_efforts, motion_under_forces, supplied, terms
 
 Readings = dict[str, Any]
@@ -128,7 +130,12 @@ def _reactions(eq: Equations, motion: Motion, loops: list[CutLoop], act: Any, la
     motors = *model.tree.driven, *accelerated(eq.mechanism)
     driven = {}
     for motor, (_, at_cut) in zip(motors, driven_ties(model, motion, loops, motors), strict=True):
-        if at_cut:
+        if isinstance(motor, Strut):
+            ends, along, *_ = strut_motion(
+                model, motion, find(model.mechanism.struts, motor.name, "cylinder")
+            )
+            push_apart(wrenches, motion, ends, drive_efforts(eq)[motor.name] * along)
+        elif at_cut:
             driven[motor.joint] = drive_efforts(eq)[motor.name], at_cut[1]
     for loop, part in zip(loops, cut_reactions(loops, lam), strict=True):
         if loop.joint.name in driven:

@@ -1,4 +1,4 @@
-"""Driven motions: joints that follow an input, as rows of g, G and γ behind those of the couplings.
+"""Driven motions: joints and cylinders that follow an input, as rows of g, G and γ behind the couplings'.
 
 With the motion s(t) of a joint with one freedom, whose coordinate is q in the tree and measured between its
 two ends where it is cut (rheonomic constraints, paper 001):
@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..describe.mechanism import Mechanism
+from ..describe.mechanism import Mechanism, Strut
 from ..describe.motors import ACCELERATION, MOTIONS, POSITION, Motor, signal_names
 from ..joints.measured import driven_row
 from ..joints.rows import Row
 from .couplings import Tie
 from .kinematics import Model, Motion
+from .struts import length_tie
 
 
 class Symbols(NamedTuple):
@@ -50,12 +51,19 @@ class DrivenTie(NamedTuple):
     at_cut: tuple[Any, Row] | None
 
 
-def driven_ties(model: Model, motion: Motion, loops: Any, motors: tuple[Motor, ...]) -> list[DrivenTie]:
-    """The rows that hold the motions of these motors."""
+def driven_ties(
+    model: Model, motion: Motion, loops: Any, motors: tuple[Motor | Strut, ...]
+) -> list[DrivenTie]:
+    """The rows that hold the motions of these motors and cylinders."""
     cuts = {loop.joint.name: loop for loop in loops}
     found = []
     for motor in motors:
         at = model.motions.get(motor.name, Symbols(*[ca.SX(0)] * 3))
+        if isinstance(motor, Strut):
+            tie = length_tie(model, motion, motor.name, *at)
+            tie = tie if motor.drive == POSITION else tie._replace(residual=ca.SX(0))
+            found.append(DrivenTie(tie, None))
+            continue
         if motor.joint in model.tree.v:
             k = model.tree.v[motor.joint].start
             miss = motion.q[model.tree.q[motor.joint].start] - at.s if motor.drive == POSITION else ca.SX(0)
@@ -81,9 +89,14 @@ def tie_rows(model: Model, driven: list[DrivenTie]) -> Any:
     return rows
 
 
-def accelerated(mechanism: Mechanism) -> tuple[Motor, ...]:
-    """Motors whose input is an acceleration."""
-    return tuple(motor for motor in mechanism.motors if motor.drive == ACCELERATION)
+def accelerated(mechanism: Mechanism) -> tuple[Motor | Strut, ...]:
+    """Motors and cylinders whose input is an acceleration."""
+    return tuple(item for item in mechanism.drives if item.drive == ACCELERATION)
+
+
+def driven_joint(item: Motor | Strut) -> str:
+    """The joint that follows, empty for a cylinder."""
+    return item.joint if isinstance(item, Motor) else ""
 
 
 def with_motions(mechanism: Mechanism, u: Any, p: Any) -> Any:

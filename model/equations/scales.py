@@ -40,7 +40,8 @@ def scales(mechanism: Mechanism, tree: Tree) -> Scales:
         powers.append(int(TYPES[mechanism.joint(coupling.joint).type].position_units[0] == "m"))
     for motor in tree.driven:
         groups[(drive_row(motor), 0, False)] = [len(powers)]
-        powers.append(int(TYPES[mechanism.joint(motor.joint).type].position_units[0] == "m"))
+        kind = mechanism.joint_type(motor)
+        powers.append(int(kind is None or kind.position_units[0] == "m"))
     speeds = np.ones(tree.nv)
     for move, link in tree.moves:
         speeds[link.v] = [length if unit.startswith("m") else 1.0 for unit in move.speed_units]

@@ -15,10 +15,10 @@ from ..describe.mechanism import Joint, outer_name
 from ..joints.angles import aim, nearest_angle, yaw_rate
 from ..joints.moves import Slide, Turn
 from ..joints.types import TYPES
-from .forces import strut_motion
 from .kinematics import turning
 from .loops import CutLoop
 from .outputs import readings
+from .struts import strut_motion
 from .terms import Equations, drive_efforts, rates, terms
 
 
@@ -107,7 +107,7 @@ def joint_values(eq: Equations) -> ca.Function:
     for cylinder in (s for s in eq.mechanism.struts if s.actuated):
         _, _, length, speed = strut_motion(eq.model, terms(eq).motion, cylinder)
         position, velocity = [*position, length], [*velocity, speed]
-        effort.append(terms(eq).applied.thrusts[cylinder.name])
+        effort.append(terms(eq).applied.thrusts[cylinder.name] + driven.get(cylinder.name, 0))
     columns = [ca.densify(ca.vertcat(ca.SX(0, 1), *x)) for x in (position, velocity, effort)]
     names = ["q", "v", "u", "p", "near"], ["position", "velocity", "effort"]
     return ca.Function("joint_values", [eq.q, eq.v, eq.u, eq.p, near], columns, *names)

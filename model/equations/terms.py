@@ -21,7 +21,7 @@ from .dynamics import joint_wrenches, mass_matrix, onto_joints
 from .forces import Applied, applied
 from .kinematics import Model, Motion, normalized, outward, position_rates
 from .loops import CutLoop, cut_loops, loop_jacobian, of_poses, own_rates, residual, velocity_terms
-from .prescribed import accelerated, driven_ties, motion_symbols, tie_rows
+from .prescribed import accelerated, driven_joint, driven_ties, motion_symbols, tie_rows
 from .scales import Scales, scales
 from .solve import Constrained, accelerations, constrained, onto_manifold
 from .spatial import lumped
@@ -116,7 +116,9 @@ def described_start(eq: Equations) -> tuple[np.ndarray, np.ndarray]:
     """q and p as described, not assembled; driven motions of the tree's joints are where these start."""
     mechanism, q = eq.described, start_coordinates(eq.described, eq.tree)
     motions = [
-        q[eq.tree.q[motor.joint].start] if name == motor.name and motor.joint in eq.tree.q else 0.0
+        q[eq.tree.q[joint].start]
+        if name == motor.name and (joint := driven_joint(motor)) in eq.tree.q
+        else 0.0
         for motor in mechanism.driven
         for name in signal_names(motor)
     ]
@@ -150,8 +152,8 @@ def _driven_accelerations(eq: Equations) -> Any:
     """s̈ at the speeds of driven joints of the tree, nv."""
     found = ca.SX(eq.tree.nv, 1)
     for motor in eq.tree.driven:
-        if motor.joint in eq.tree.v:
-            found[eq.tree.v[motor.joint].start] = eq.model.motions[motor.name].dds
+        if (joint := driven_joint(motor)) in eq.tree.v:
+            found[eq.tree.v[joint].start] = eq.model.motions[motor.name].dds
     return found
 
 
@@ -163,8 +165,8 @@ def carried_along(eq: Equations) -> Any:
     lent = ca.SX(eq.tree.nv, 1)
     mass = sum(body.mass for body in lumped(eq.described).bodies)
     for motor in eq.tree.driven:
-        if motor.joint in eq.tree.v:
-            k = eq.tree.v[motor.joint].start
+        if (joint := driven_joint(motor)) in eq.tree.v:
+            k = eq.tree.v[joint].start
             lent[k] = mass * eq.scales.length ** (0 if eq.scales.speeds[k] != 1.0 else 2)
     return lent
 
@@ -185,7 +187,7 @@ def motion_under_forces(eq: Equations) -> tuple[Any, Any]:
 
 @once
 def drive_efforts(eq: Equations) -> dict[str, Any]:
-    """Torque or force of every motor whose input is a motion: −λ of its row."""
+    """Torque or force of every motor and cylinder whose input is a motion: −λ of its row."""
     lam, m = motion_under_forces(eq)[1], eq.tree.row_count
     motors = (*eq.tree.driven, *accelerated(eq.mechanism))
     return {motor.name: -lam[m - len(eq.tree.driven) + n] for n, motor in enumerate(motors)}

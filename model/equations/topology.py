@@ -15,7 +15,7 @@ import numpy as np
 
 from ..describe.flaws import Flaw
 from ..describe.internal import internal_states
-from ..describe.mechanism import GROUND, Coupling, Joint, Mechanism
+from ..describe.mechanism import GROUND, Coupling, Joint, Mechanism, Strut
 from ..describe.motors import POSITION, Motor, has, rigid_rotor
 from ..errors import DescriptionError
 from ..joints.moves import Move
@@ -53,7 +53,7 @@ class Tree:
     nq: int
     nv: int
     couplings: tuple[Coupling, ...] = ()
-    driven: tuple[Motor, ...] = ()
+    driven: tuple[Motor | Strut, ...] = ()
     z: dict[str, slice] = field(default_factory=dict)  # internal state -> its place behind the coordinates
 
     @property
@@ -150,7 +150,7 @@ def span(mechanism: Mechanism) -> Tree:
     return Tree(tuple(links), holder, cuts, q_of, v_of, nq, nv, mechanism.couplings, mechanism.driven, z_of)
 
 
-def drive_row(motor: Motor) -> str:
+def drive_row(motor: Motor | Strut) -> str:
     """What the row of a driven motion is called among those of cut joints and couplings."""
     return f"motor.{motor.name}"
 

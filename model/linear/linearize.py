@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 
 from ..compile.kernel import Kernel
-from ..describe.motors import TORQUE
+from ..describe.motors import tells_motion
 from ..engine import Engine
 from ..equations.terms import Equations, dynamics
 from ..run.independent import Independent, chart
@@ -37,7 +37,7 @@ def linearize(
     chosen_states = chart(engine, state, states)
     at = (state.q, state.v, state.u, state.p)
     rest: list[np.ndarray] = []
-    if any(motor.drive != TORQUE for motor in engine.mechanism.motors):
+    if any(map(tells_motion, engine.mechanism.drives)):
         A, B, *rest = model_along_motions(engine, state, chosen_states)
     elif len(chosen_states.R):
         A, B = linear_kernel(engine, chosen_states)(*at)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..describe.mechanism import Mechanism
+from ..describe.mechanism import Mechanism, Strut
 from ..describe.motors import Motor
 from ..equations.topology import Tree, drive_row
 from ..errors import AssemblyError
@@ -21,6 +21,9 @@ def widest_gap(mechanism: Mechanism, tree: Tree, g: np.ndarray) -> str:
     gap = f"is open by {gaps[worst]:.3g} m or rad"
     motor = _motor(mechanism, worst)
     if motor is not None:
+        if isinstance(motor, Strut):
+            off = f"is {gaps[worst]:.3g} m off the length it is told"
+            return f"cylinder '{motor.name}' of '{mechanism.name}' {off}"
         where = f"is {gaps[worst]:.3g} m or rad from where motor '{motor.name}' drives it"
         return f"joint '{motor.joint}' of '{mechanism.name}' {where}"
     if worst in {tie.name for tie in mechanism.couplings}:
@@ -33,6 +36,8 @@ def what_closes(mechanism: Mechanism, name: str) -> str:
     tie = next((tie for tie in mechanism.couplings if tie.name == name), None)
     motor = _motor(mechanism, name)
     if motor is not None:
+        if isinstance(motor, Strut):
+            return f"the length that cylinder '{motor.name}' is told"
         return f"the motion that motor '{motor.name}' gives joint '{motor.joint}'"
     if tie is not None:
         return f"the coupling '{name}' of {', '.join((tie.joint, *tie.follows))}"
@@ -40,8 +45,8 @@ def what_closes(mechanism: Mechanism, name: str) -> str:
     return f"the loop closed by joint '{name}' ({joint.parent} to {joint.child})"
 
 
-def _motor(mechanism: Mechanism, name: str) -> Motor | None:
-    """The motor whose driven motion a row of that name holds."""
+def _motor(mechanism: Mechanism, name: str) -> Motor | Strut | None:
+    """The motor or cylinder whose driven motion a row of that name holds."""
     return next((motor for motor in mechanism.driven if drive_row(motor) == name), None)
 
 

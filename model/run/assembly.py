@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import Engine
-from ..equations.prescribed import accelerated
+from ..equations.prescribed import accelerated, driven_joint
 from ..equations.topology import start_coordinates
 from ..errors import AssemblyError, CutjointError, SimulationError
 from ..manifold.gaps import loop_gaps, open_loop
@@ -112,7 +112,7 @@ def assemble(
     """The state with its loops closed, joints held where told, and the description's speeds."""
     tree = engine.tree
     q, free = _held(engine, state.q, held)
-    led = {motor.joint for motor in engine.mechanism.driven}
+    led = {driven_joint(item) for item in engine.mechanism.driven}
     if led:
         state = driven.told_positions(engine, state, {name: held[name] for name in led & held.keys()})
     try:
@@ -164,7 +164,7 @@ def with_parameters(engine: Engine, state: State, values: Mapping[str, Any]) -> 
 
 def described_speeds(engine: Engine) -> dict[str, Any]:
     """The speeds that the description asks for, by joint; those of driven joints are told by their motors."""
-    led = {motor.joint for motor in engine.mechanism.driven}
+    led = {driven_joint(item) for item in engine.mechanism.driven}
     return {j.name: j.speed for j in engine.mechanism.joints if j.speed and j.name not in led}
 
 

@@ -5,7 +5,7 @@ from math import isfinite
 import numpy as np
 
 from ..describe.mechanism import Mechanism
-from ..describe.motors import reflected, signals
+from ..describe.motors import FORCE, reflected, signals
 from ..equations.scales import scales
 from ..equations.spatial import lumped
 from ..equations.topology import span
@@ -31,7 +31,8 @@ def drive_ranges(mechanism: Mechanism) -> tuple[float, ...]:
         most = RANGE * (mass * size + rotor / size if turns else mass + rotor)
         for signal in signals(motor):
             found.append(_most(most, signal.most) if signal.what == "torque" else RANGE_OF_OTHERS)
-    found += [_most(RANGE * mass, s.limit) for s in mechanism.struts if s.actuated]
+    cylinders = [signal for s in mechanism.struts if s.actuated for signal in signals(s)]
+    found += [_most(RANGE * mass, x.most) if x.what == FORCE else RANGE_OF_OTHERS for x in cylinders]
     ports = [frame for frame in mechanism.frames if frame.port == "force"]
     return (*found, *([RANGE * mass] * 3 + [RANGE * mass * size] * 3) * len(ports))
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..describe.motors import MOTIONS, TORQUE, Motor, signal_names
+from ..describe.mechanism import Mechanism, Strut
+from ..describe.motors import FORCE, MOTIONS, TORQUE, Motor, signal_names
 from ..engine import Engine
-from ..equations.prescribed import accelerated, motion_places
+from ..equations.prescribed import accelerated, driven_joint, motion_places
 from ..errors import AssemblyError
 from ..manifold.rank import rank_of
 from ..state import State
@@ -21,16 +22,21 @@ from ..thresholds import CARRIED
 
 def released(engine: Engine) -> Engine:
     """The same mechanism with motors that drive by torque."""
-    motors = tuple(replace(motor, drive=TORQUE) for motor in engine.mechanism.motors)
-    return Engine(replace(engine.mechanism, motors=motors, outputs={}), compile=False)
+    return Engine(replace(without_motions(engine.mechanism), outputs={}), compile=False)
+
+
+def without_motions(mechanism: Mechanism) -> Mechanism:
+    """The same mechanism with motors and cylinders that drive by force."""
+    motors = tuple(replace(motor, drive=TORQUE) for motor in mechanism.motors)
+    return replace(mechanism, motors=motors, struts=tuple(replace(s, drive=FORCE) for s in mechanism.struts))
 
 
 def told_positions(engine: Engine, state: State, positions: Mapping[str, Any]) -> State:
     """The state with driven joints told to be at these positions."""
     table, u = engine.variables.inputs, state.u.copy()
     for motor in engine.mechanism.driven:
-        if motor.joint in positions and motor.drive == MOTIONS[0]:
-            u[table.find(motor.name).where] = positions[motor.joint]
+        if (joint := driven_joint(motor)) in positions and motor.drive == MOTIONS[0]:
+            u[table.find(motor.name).where] = positions[joint]
     return with_inputs(engine, state, u)
 
 
@@ -49,16 +55,23 @@ def motions_begun(engine: Engine, other: Engine, state: State) -> State:
     for motor in engine.mechanism.driven:
         for name, what in zip(signal_names(motor), MOTIONS[-len(signal_names(motor)) :], strict=True):
             if what != MOTIONS[-1]:
-                u[table.find(name).where] = y[outputs.find(f"joint.{motor.joint}.{what}").where]
+                u[table.find(name).where] = y[outputs.find(_measured(motor, what)).where]
     pose = other.generic_rank(state.q, p)[1]
     new = with_inputs(engine, state, u)
     _refuse_conflict(engine, new, pose)
     return new
 
 
+def _measured(item: Motor | Strut, what: str) -> str:
+    """The output that is the position or velocity of what is driven."""
+    if isinstance(item, Motor):
+        return f"joint.{item.joint}.{what}"
+    return f"strut.{item.name}.{'length' if what == MOTIONS[0] else 'speed'}"
+
+
 def _refuse_conflict(engine: Engine, state: State, pose: np.ndarray) -> None:
     """An error that names the motors, if rows of driven motions follow from others."""
-    motors: tuple[Motor, ...] = *engine.tree.driven, *accelerated(engine.mechanism)
+    motors: tuple[Motor | Strut, ...] = *engine.tree.driven, *accelerated(engine.mechanism)
     J = np.asarray(engine.kernel("driven_jacobian")(pose, state.p))
     first = engine.tree.row_count - len(engine.tree.driven)
     U, s, _ = np.linalg.svd(J)
@@ -67,7 +80,8 @@ def _refuse_conflict(engine: Engine, state: State, pose: np.ndarray) -> None:
     if taking:
         names = " and ".join(f"'{motor.name}'" for motor in taking)
         of = f"{names} of '{engine.mechanism.name}'"
-        what = f"the motors {of} drive the same freedom: what one does follows from the rest"
+        word, force = ("motor", TORQUE) if all(isinstance(x, Motor) for x in taking) else ("drive", FORCE)
+        what = f"the {word}s {of} drive the same freedom: what one does follows from the rest"
         if len(taking) == 1:
-            what = f"the motor {of} drives a joint that can't move"
-        raise AssemblyError(f"{what}; let one of them drive by torque")
+            what = f"the {word} {of} drives {'a joint' if word == 'motor' else 'what'} that can't move"
+        raise AssemblyError(f"{what}; let one of them drive by {force}")

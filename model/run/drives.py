@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..describe.mechanism import Mechanism, Motor, outer_name
-from ..describe.motors import TORQUE, delayed, has, signals
+from ..describe.mechanism import Mechanism, Motor, Strut, outer_name
+from ..describe.motors import delayed, has, signals, tells_motion
 from ..equations.driving import driving
 from ..equations.spatial import lumped
 from ..errors import SimulationError
@@ -90,10 +90,9 @@ class Drives:
         self.simulation, self.values = simulation, values
         mechanism = simulation.mechanism
         joints = [part.joint for part in values.joints]
-        motors = [joints.index(motor.joint) for motor in mechanism.motors for _ in signals(motor)]
-        cylinders = [*range(len(joints), len(values.names))]
-        wrenches = len(simulation.inputs) - len(motors) - len(cylinders)  # which move nothing of their own
-        self.places = np.array([*motors, *cylinders, *[0] * wrenches], int)  # in `values`
+        found = driven_values(mechanism, joints)
+        wrenches = len(simulation.inputs) - len(found)  # which move nothing of their own
+        self.places = np.array([*found, *[0] * wrenches], int)  # in `values`
         self.moves = np.arange(len(self.places)) < len(self.places) - wrenches
         self.names = [values.names[k] for k in self.places]
         sizes = [1.0] * len(self.names)
@@ -103,14 +102,14 @@ class Drives:
         self.sizes = np.array(sizes)
         self.limits = np.array([v.high for v in simulation.engine.variables.inputs.columns()], float)
         self.most = self.limits
-        self.own = np.array([what for motor in mechanism.motors for what in _followed(motor)], str)
+        self.own = np.array([what for item in mechanism.drives for what in _followed(item)], str)
         self.own = np.append(self.own, [""] * (len(self.names) - self.own.size))
         self.main = np.arange(len(self.names))  # whose orders an input follows: the first of its motor
         at = 0
-        for motor in mechanism.motors:
-            for n, signal in enumerate(signals(motor)):
+        for item in mechanism.drives:
+            for n, signal in enumerate(signals(item)):
                 self.main[at + n] = at if signal.what in _LED else at + n
-            at += len(signals(motor))
+            at += len(signals(item))
         moves = set(mechanism.motions)
         self.exact = np.array([name in moves for name in mechanism.inputs()], bool)  # go on by their rates
         if self.names and not self.own.any():
@@ -210,8 +209,8 @@ _LED = ("position", "speed", "velocity", "acceleration")  # what goes with a mot
 def orders(mechanism: Mechanism, values: np.ndarray) -> Wanted:
     """What one value for each input tells: forces, and places and rates of servos and driven motions."""
     wanted, at = Wanted.forces(values), 0
-    for motor in mechanism.motors:
-        own = {signal.what: float(values[at + n]) for n, signal in enumerate(signals(motor))}
+    for item in mechanism.drives:
+        own = {signal.what: float(values[at + n]) for n, signal in enumerate(signals(item))}
         rate, acceleration = own.get("velocity", own.get("speed", 0.0)), own.get("acceleration", 0.0)
         if "position" in own:
             wanted = wanted.changed(at, POSITION, own["position"], rate, acceleration)
@@ -221,11 +220,19 @@ def orders(mechanism: Mechanism, values: np.ndarray) -> Wanted:
     return wanted
 
 
-def _followed(motor: Motor) -> Iterator[str]:
-    """For each input of a motor what of a path it follows by itself, nothing where it is a force."""
-    for signal in signals(motor):
-        own = has(motor.servo_stiffness) or motor.drive != TORQUE or signal.what == "voltage"
-        yield signal.what if own else ""
+def _followed(item: Motor | Strut) -> Iterator[str]:
+    """For each input of a motor or cylinder what of a path it follows by itself; nothing if it is a force."""
+    servo = isinstance(item, Motor) and has(item.servo_stiffness)
+    for signal in signals(item):
+        yield signal.what if servo or tells_motion(item) or signal.what == "voltage" else ""
+
+
+def driven_values(mechanism: Mechanism, joints: list[str]) -> list[int]:
+    """What each input of motors and cylinders drives: a place among single joints, whose joints these are,
+    and cylinders behind them."""
+    motors = [joints.index(motor.joint) for motor in mechanism.motors for _ in signals(motor)]
+    cylinders = [strut for strut in mechanism.struts if strut.actuated]
+    return motors + [len(joints) + k for k, strut in enumerate(cylinders) for _ in signals(strut)]
 
 
 def _units(mechanism: Mechanism) -> Iterator[str]:
@@ -234,7 +241,7 @@ def _units(mechanism: Mechanism) -> Iterator[str]:
         kind = mechanism.joint_type(motor)
         assert kind is not None
         yield from (kind.position_units[0] for _ in signals(motor))
-    yield from ("m" for strut in mechanism.struts if strut.actuated)
+    yield from ("m" for strut in mechanism.struts if strut.actuated for _ in signals(strut))
     yield from ("m" for frame in mechanism.frames if frame.port == "force" for _ in range(6))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..describe.motors import TORQUE
+from ..describe.motors import tells_motion
 from ..engine import Engine
 from ..equations.least_reactions import exertable, joints_in_loops
 from ..equations.loops import row_names
@@ -61,7 +61,7 @@ def mobility(engine: Engine, state: State) -> Mobility:
         distance,
         open_reactions,
         _unique(engine, state) if open_reactions else {},
-        sum(motor.drive != TORQUE for motor in mechanism.motors),
+        sum(map(tells_motion, mechanism.drives)),
         tree.nv - engine.ranks(state.q, state.p).poses,
     )
 

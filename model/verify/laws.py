@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from ..describe.elements import effort_name
 from ..describe.mechanism import GROUND, Bushing, Mechanism, Strut, find
+from ..describe.motors import tells_motion
 from ..errors import SimulationError
 from ..manifold.gaps import loop_gaps
 from ..run.local_form import ChartLost, LocalForm
@@ -116,7 +118,8 @@ def unbalanced(mechanism: Mechanism, y: dict[str, Any], size: float, slow: float
         push = _thrust(strut, float(length), float(along @ (vb - va)))
         if strut.actuated:
             low, high = (side * strut.limit if side else 0.0 for side in SIDES[strut.acts])
-            push += np.clip(y[f"input.{strut.name}"], low, high)
+            driven = tells_motion(strut)
+            push += y[effort_name(strut)] if driven else np.clip(y[f"input.{strut.name}"], low, high)
         ledger.push(strut.body2, b, push * along)
         ledger.push(strut.body1, a, -push * along)
     for bushing in mechanism.bushings:

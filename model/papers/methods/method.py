@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from ...compile.kernel import Kernel
-from ...describe.motors import TORQUE
+from ...describe.motors import tells_motion
 from ...describe.parameters import split
 from ...errors import SimulationError
 from ...joints.types import TYPES
@@ -36,7 +36,7 @@ class Method:
         coordinates: Iterable[str] | None = None,
     ):
         unknown = "couplings" if simulation.tree.couplings else "velocity constraints"
-        moving = any(motor.drive != TORQUE for motor in simulation.mechanism.motors)
+        moving = any(map(tells_motion, simulation.mechanism.drives))
         unknown = "driven motions" if moving else unknown
         if moving or simulation.tree.couplings or not all(simulation.tree.holds_poses):
             raise SimulationError(
