@@ -272,12 +272,13 @@ def _outputs(mechanism: Mechanism, tree: Tree, inputs: Mapping[str, Variable]) -
             units,
             f"of coupling {tie.name} on {', '.join((tie.joint, *tie.follows))}",
         )
-    for item in mechanism.drives:
-        unit = (
-            Quantity("", "N.m or N").units(mechanism.joint_type(item)) if isinstance(item, Motor) else ("N",)
+    for drive in mechanism.drives:
+        motor = isinstance(drive, Motor)
+        unit = Quantity("", "N.m or N" if motor else "N").units(mechanism.joint_type(drive))
+        what = (
+            f"to joint {drive.joint}" if isinstance(drive, Motor) else "to its ends, positive when it pushes"
         )
-        what = f"to joint {item.joint}" if isinstance(item, Motor) else "to its ends, positive when it pushes"
-        add(effort_name(item), unit, f"what {item.name} does {what}, within its limit")
+        add(effort_name(drive), unit, f"what {drive.name} does {what}, within its limit")
     for state in internal_states(mechanism):
         add(state.name, state.units, state.about)
     for motor in mechanism.motors:

@@ -9,7 +9,8 @@ from cutjoint.model import Simulation
 from cutjoint.model.describe.mechanism import Mechanism
 from cutjoint.model.describe.motors import MOTIONS, Motor
 from cutjoint.model.design.propagate import propagate
-from cutjoint.model.design.sensitivity import sensitivities
+from cutjoint.model.design.eigenvalue_sensitivity import eigenvalue_sensitivities
+from cutjoint.model.design.sensitivity import motion_sensitivities, sensitivities
 from cutjoint.model.errors import AssemblyError, CutjointError
 from cutjoint.model.laws import sine
 from cutjoint.model.loading import load
@@ -202,9 +203,28 @@ def test_bad_drives_get_one_sentence(change: dict, told: str) -> None:
     assert str(problem.value).count("\n") == 0
 
 
+@pytest.mark.parametrize("by_law", [False, True])
+def test_the_implicit_step_follows_with_its_third_order(by_law: bool) -> None:
+    def end(stepper: str, h: float) -> np.ndarray:
+        s = Simulation(one_driven(), compile=False, stepper=stepper, substeps=1)
+        law = sine(0.1, 2.0, offset=float(s.u[0]))
+        s.set_inputs({"arm.velocity": -0.3, "arm.acceleration": 0.8})
+        s.run(0.16, h, inputs={"arm": law} if by_law else None)
+        where = law.evaluate(0.16)[0] if by_law else law.evaluate(0)[0] - 0.3 * 0.16 + 0.4 * 0.16**2
+        assert s.outputs()["joint.q1.position"] == pytest.approx(where, abs=1e-12)
+        return np.array([*s.q, *s.v, s.work])
+
+    exact = end("runge_kutta", 5e-4)
+    errors = [np.abs(end("implicit", h) - exact).max() for h in (8e-3, 4e-3)]
+    assert errors[1] < 1e-3 and 6 < errors[0] / errors[1] < 10
+
+
 def test_methods_without_driven_motions_say_so() -> None:
-    with pytest.raises(CutjointError, match="implicit step does not know driven motions"):
-        Simulation(driven("fourbar"), stepper="implicit", compile=False).step(1e-3)
+    with pytest.raises(CutjointError, match="implicit step does not know 'drive: acceleration'"):
+        Simulation(driven("fourbar", "acceleration"), stepper="implicit", compile=False).step(1e-3)
+    s = Simulation(driven("slider_crank", "velocity"), compile=False)
+    with pytest.raises(CutjointError, match="which sensitivities of eigenvalues do not know"):
+        eigenvalue_sensitivities(s, "body.rod.mass")
 
 
 @pytest.mark.slow
@@ -274,8 +294,37 @@ def test_holding_still_keeps_what_is_driven_where_it_is() -> None:
     assert np.abs(s.accelerations()[0]).max() < 1e-9
 
 
-def test_designs_change_and_sensitivities_say_what_they_do_not_know() -> None:
+def test_designs_change_whoever_drives() -> None:
     m = driven("slider_crank", "velocity")
     assert propagate(m, {"s12": [1.95, 0.0, 0.0]}).residual < 1e-9
-    with pytest.raises(CutjointError, match="driven motions, which sensitivities do not know"):
-        sensitivities(Simulation(m, compile=False), "s12", "joint.slider.position")
+
+
+def test_sensitivities_of_a_driven_mechanism_are_differences_of_it() -> None:
+    """Mass and length, at a state and along a motion; the motion that is told stays as it is."""
+    paths = ["body.link2.mass", "joint.q3.on_parent.position[1]"]
+    told = {"arm.velocity": 0.7, "arm.acceleration": -0.4}
+    wanted = ["joint.q2.acceleration", "motor.arm.effort", "joint.q3.position"]
+    m, h, step, count = one_driven(), 1e-4, 2e-3, 20
+    s = Simulation(m, compile=False, stepper="single")
+    s.set_inputs(told)
+    start = s.outputs()["joint.q2.position"], s.outputs()["joint.q2.velocity"]
+    here = sensitivities(s, wanted, paths, independent=["q2"])
+    there = motion_sensitivities(s, count * step, wanted, paths, step, count, independent=["q2"])
+    values = m.body("link2").mass, m.joint("q3").on_parent.position[0]
+    for column, (path, value) in enumerate(zip(paths, values, strict=True)):
+        slopes = []
+        for change in (h, -h, 2 * h, -2 * h):
+            other = Simulation(m, compile=False, stepper="single", parameters={path: value + change})
+            other.set_inputs({"arm": s.u[0], **told})
+            other.assemble({"q2": [start[0]]})
+            v = consistent_speeds(other.engine, other.state, {"q2": [start[1]]})
+            other.put(replace(other.state, v=v))
+            rows = other.variables().outputs.rows(wanted)
+            seen = [other.read(rows)]
+            for _ in range(count):
+                other.step(step)
+            slopes.append(np.array([*seen, other.read(rows)]))
+        a, b, c, d = slopes
+        difference = (8 * (a - b) - (c - d)) / (12 * h)
+        assert here.matrix[:, column] == pytest.approx(difference[0], rel=1e-6, abs=1e-7)
+        assert there.matrix[-1, :, column] == pytest.approx(difference[1], rel=1e-6, abs=1e-7)

@@ -12,7 +12,7 @@ from ..errors import CutjointError, SimulationError
 from ..state import State
 from .kernels import BatchKernel
 from .rollout import reading, rollout
-from .runs import DONE, exact
+from .runs import DONE, exact_outputs
 
 try:
     import gymnasium
@@ -63,7 +63,7 @@ class MechanismEnv(VectorEnv):
     ):
         self.engine, self.state, self.reward, self.ended, self.start = engine, state, reward, ended, start
         self.num_envs, self.h, self.hold, self.length, self.workers = num_envs, step, hold, length, workers
-        self.columns = exact(engine, observe)
+        self.columns = exact_outputs(engine, observe)
         self.names = tuple(column.name for column in self.columns)
         self._read = BatchKernel(engine, *reading(engine, self.columns))
         limits = [engine.variables.inputs.find(name).high for name in engine.inputs]

@@ -126,13 +126,13 @@ def planned(
     began = np.zeros(n, np.int64) if ends is None else np.array(np.broadcast_to(ends, n), np.int64)
     if not (np.isfinite(q[began == DONE]).all() and np.isfinite(v[began == DONE]).all()):
         raise SimulationError("a state must be finite; one holds NaN or infinity")
-    columns = exact(engine, record)
+    columns = exact_outputs(engine, record)
     back = None if feedback is None else _feedback(gains, n, int(steps), nu, tree.nq + tree.nv)
     work = np.array(np.broadcast_to(work, n), float)
     return Runs(engine, q, v, work, u, p, back, int(steps), float(h), int(every), columns, stepper, began)
 
 
-def exact(engine: Engine, names: Iterable[str]) -> tuple[Variable, ...]:
+def exact_outputs(engine: Engine, names: Iterable[str]) -> tuple[Variable, ...]:
     """Outputs by name, none of a sensor that takes samples: runs side by side remember nothing."""
     columns = engine.variables.outputs.columns(names, True)
     for column in columns:

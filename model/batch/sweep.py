@@ -28,7 +28,7 @@ from ..loading import load
 from ..run.assembly import start_guess
 from ..run.steppers import stepper as chosen_stepper
 from .rollout import rollout
-from .runs import DONE, ENDS, NOT_STARTED, Rollout, exact
+from .runs import DONE, ENDS, NOT_STARTED, Rollout, exact_outputs
 from .starts import Starts, many_starts
 from .vary import Samples, Variation, samples
 
@@ -142,7 +142,7 @@ def sweep(
         every,
         substeps,
     )
-    exact(engine_of(result)[0], result.record)  # or a sentence
+    exact_outputs(engine_of(result)[0], result.record)  # or a sentence
     return result
 
 

@@ -44,6 +44,11 @@ def eigenvalue_sensitivities(
     follow : let the state move with the equilibrium it is at, so that the mechanism stays at rest;
         otherwise the independent coordinates and speeds are held.
     """
+    if simulation.motions:
+        raise SimulationError(
+            f"'{simulation.mechanism.name}' has driven motions, which sensitivities of eigenvalues do not "
+            "know; let its motors drive by torque"
+        )
     design = Marked(simulation, parameters, independent)
     eq, (R, speeds), at = design.engine.equations, design.chart, design.at
     arguments = [eq.q, eq.v, eq.u, eq.p]

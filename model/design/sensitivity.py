@@ -94,7 +94,7 @@ def motion_sensitivities(
     every: int = 1,
     independent: Iterable[str] | None = None,
 ) -> MotionSensitivity:
-    """dy(t)/dp along the motion from the present state under constant inputs.
+    """dy(t)/dp along the motion from the present state under constant inputs; driven motions go on.
 
     Each `every`-th fixed step is recorded. The simulation itself stays where it is.
     """
@@ -103,8 +103,9 @@ def motion_sensitivities(
     design = Marked(simulation, parameters, independent)
     names, read = design.outputs(outputs)
     (q, v, u, p), work, begin = design.at, np.array([simulation.work]), simulation.time
-    dq, dv, dp, dwork = design.dq, design.dv, design.dp, np.zeros((1, p.size))
-    advance = Directional(unjudged(design.engine.equations), p.size)
+    dq, dv, dp = design.dq, design.dv, design.dp
+    dwork = np.zeros((1, dp.shape[1]))
+    advance = Directional(unjudged(design.engine.equations), dp.shape[1])
     times, values, matrices = [], [], []
     count = round(duration / step)
     for k in range(count + 1):
@@ -116,6 +117,7 @@ def motion_sensitivities(
         if k < count:
             seeds = [dq, dv, dwork, None, dp, None]
             (q, v, work), (dq, dv, dwork) = advance((q, v, work, u, p, step), seeds)
+            u, p = design.later(u, p, step)
     if not np.isfinite(matrices[-1]).all():
         raise SimulationError(
             f"the motion of '{simulation.mechanism.name}' became infinite; take a smaller step"
@@ -136,11 +138,6 @@ class Marked:
         self, simulation: Simulation, paths: str | Iterable[str], independent: Iterable[str] | None = None
     ):
         paths = [paths] if isinstance(paths, str) else list(paths)
-        if simulation.motions:
-            raise SimulationError(
-                f"'{simulation.mechanism.name}' has driven motions, which sensitivities do not know; "
-                "let its motors drive by torque"
-            )
         picked, count = selected(simulation.engine, simulation.state, independent)
         described = simulation.engine.described(simulation.p)
         marked = {f"p{k}": described.parameters.get(name, name) for k, name in enumerate(paths)}
@@ -148,7 +145,8 @@ class Marked:
             numbers.locate(described, path)
         engine = self.engine = Engine(replace(described, parameters=marked), compile=False)
         state, p = simulation.state, numbers.default_vector(engine.mechanism)
-        self.at = (state.q, state.v, state.u, p)
+        self.moving = simulation.motions
+        self.at = (state.q, state.v, state.u, np.concatenate([p, state.u[self.moving]]))
         self.columns = tuple(
             column.name
             for given, item in zip(paths, engine.variables.parameters, strict=True)
@@ -156,9 +154,20 @@ class Marked:
         )
         speeds = engine.variables.speeds.columns()
         self.held = tuple(speeds[k].name for k in picked)
-        self.chart, self.dp = Independent(np.eye(engine.tree.nv)[picked], count), np.eye(p.size)
+        self.chart, self.dp = (
+            Independent(np.eye(engine.tree.nv)[picked], count),
+            np.eye(len(self.at[3]), p.size),
+        )
         self.N = coordinate_map(engine, state.q)
         self.dq, self.dv = self._followed(picked, count)
+
+    def later(self, u: np.ndarray, p: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs and parameters after t seconds: driven motions go on by their derivatives, whatever p is."""
+        if not self.moving:
+            return u, p
+        along = np.concatenate([u, np.zeros(u.size)])
+        u = self.engine.kernel("moved_inputs")(along, t)[: u.size]
+        return u, np.concatenate([p[: p.size - len(self.moving)], u[self.moving]])
 
     def outputs(self, wanted: str | Iterable[str]) -> tuple[tuple[str, ...], Directional]:
         """Names of the wanted outputs' components, and (q, v, u, p) → their values, with derivatives."""
@@ -166,19 +175,19 @@ class Marked:
         eq = self.engine.equations
         y = self.engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)[[row.where.start for row in chosen]]
         read = ca.Function("read", [eq.q, eq.v, eq.u, eq.p], [y])
-        return tuple(row.name for row in chosen), Directional(read, eq.p.numel())
+        return tuple(row.name for row in chosen), Directional(read, self.dp.shape[1])
 
     def _followed(self, picked: list[int], count: int) -> tuple[np.ndarray, np.ndarray]:
         """dq and dv that keep g and G v zero; what redundant rows can't follow is refused."""
-        eq, (q, v, _, p) = self.engine.equations, self.at
+        eq, (q, v, _, p), n = self.engine.equations, self.at, self.dp.shape[1]
         g, G, b = closure(eq)(eq.q, eq.p)
-        both = Directional(ca.Function("loops", [eq.q, eq.v, eq.p], [g, ca.densify(G @ eq.v + b)]), p.size)
+        both = Directional(ca.Function("loops", [eq.q, eq.v, eq.p], [g, ca.densify(G @ eq.v + b)]), n)
         free, free_v = ([k for k in range(eq.tree.nv) if k not in held] for held in (picked, picked[:count]))
 
         def change(dq: np.ndarray | None, dv: np.ndarray | None) -> list[np.ndarray]:
             return both((q, v, p), [dq, dv, self.dp])[1]
 
-        theta, dv = np.zeros((2, eq.tree.nv, p.size))
+        theta, dv = np.zeros((2, eq.tree.nv, n))
         own, G = change(None, None), np.array(closure(eq)(q, p)[1])
         poses = G * np.array(eq.tree.holds_poses, float)[:, None]
         theta[free] = nearest_solution(poses[:, free], -own[0])

@@ -57,11 +57,13 @@ def sampled(mechanism: Mechanism) -> list[Sampled]:
             len(x) for x in reading_units(sensor.type, mechanism.joint_type(sensor) if sensor.joint else None)
         ]
         names = tuple(f"sensor.{sensor.name}.{reading.name}" for reading in KINDS[sensor.type].readings)
-        each = [_spread(x, sizes) for x in (sensor.resolution, sensor.noise)]
+        steps, noises = (_spread(x, sizes) for x in (sensor.resolution, sensor.noise))
         kept = int(sensor.delay / sensor.period + SAME_TIME) + 2
-        first = at + 2 + 6 * any(each[1])
+        first = at + 2 + 6 * any(noises)
         end = first + kept * sum(sizes)
-        found.append(Sampled(sensor, names, *each, kept, at, at + 1, slice(at + 2, first), slice(first, end)))
+        found.append(
+            Sampled(sensor, names, steps, noises, kept, at, at + 1, slice(at + 2, first), slice(first, end))
+        )
         at = end
     return found
 

@@ -4,8 +4,8 @@ With d from the first end to the second, L = |d| and n = d/L,
 
     L̇ = n·ḋ,     L̈ = n·d̈ + (ḋ·ḋ − L̇²)/L,
 
-so a cylinder whose length follows s(t) is the row 0 = g = L − s, with n times the motion of its ends as slopes,
-and its force on them, along n, is −λ (`prescribed.py`).
+so a cylinder whose length follows s(t) is the row 0 = g = L − s, with n times the motion of its ends as
+slopes, and its force on them, along n, is −λ (`prescribed.py`).
 """
 
 from typing import Any, NamedTuple

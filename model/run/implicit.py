@@ -19,6 +19,9 @@ may be redundant. Internal states z have ż = f(d, v, z): K_z/γ = P (r_z + hγ 
 P = (1 − hγ f_z)⁻¹, so that E_v and E_d become E_v + hγ E_z P f_v and E_d + hγ E_z P f_d, and −hγ E_z P r_z
 is added to the right. M̂ and Ĝ M̂⁻¹Gᵀ have factors of the size of the linear model's, found once a step.
 There is no iteration that could fail to converge.
+
+Driven motions are where they are at the times of the stages, and what changes of v̇ and of the power by time
+alone, ∂/∂t along s, ṡ, s̈, is added to the right with weights of its own.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ from ..linear.exact import residual_slopes, tangent_map
 from ..manifold.judge import concluded
 from ..manifold.lift import displacement_rates
 from ..manifold.rest import inputs_later
+from ..manifold.seat import told
 from ..manifold.step import HELD, Growth, stepped
 from ..thresholds import MOST_SUBSTEPS, SOFTNESS, SWEEPS
 
@@ -54,33 +58,36 @@ GAMMA = 0.5
 A = ((), (0.0,), (2.0, 0.0), (2.0, 0.0, 1.0))
 C = ((), (4.0,), (1.0, -1.0), (1.0, -1.0, -8.0 / 3.0))
 B = (2.0, 0.0, 1.0, 1.0)
+NODES = (0.0, 0.0, 1.0, 1.0)  # times of the stages, in steps, and weights of h ∂/∂t
+DRIFTS = (0.5, 1.5, 0.0, 0.0)
 
 
 def implicit(eq: Equations, substeps: int = MOST_SUBSTEPS, inputs: str = HELD) -> ca.Function:
     """(q, v, work, u, p, h) → (q, v, work, verdict): a step, judged and refined as an explicit one is.
 
-    Inputs that go along a line have their value in the middle of every step or sub-step.
+    Forces that go along a line have their value in the middle of every step or sub-step.
     """
-    if eq.tree.driven or accelerated(eq.mechanism):
+    if accelerated(eq.mechanism):
         raise SimulationError(
-            f"the implicit step does not know driven motions, which '{eq.mechanism.name}' has; "
-            "use stepper runge_kutta"
+            f"the implicit step does not know 'drive: acceleration', which '{eq.mechanism.name}' has; "
+            "drive a velocity, or use stepper runge_kutta"
         )
-    once = rosenbrock(eq)
-    if inputs != HELD:
-        q, v, work, w, p, h = symbols = eq.symbols("q", "v", "work", inputs, "p", "h")
-        middle = inputs_later(eq, w, h / 2)[: eq.u.numel()]
-        once = ca.Function("rosenbrock", symbols, list(once(q, v, work, middle, p, h)))
-    return stepped(eq, once, substeps, _GROWTH)
+    return stepped(eq, rosenbrock(eq, inputs), substeps, _GROWTH)
 
 
-def rosenbrock(eq: Equations) -> ca.Function:
+def rosenbrock(eq: Equations, inputs: str = HELD) -> ca.Function:
     """(q, v, work, u, p, h) → (q, v, work, error): a single step; an error above 1 is too large."""
     nv = eq.tree.nv
-    q, v, work, u, p, h = symbols = eq.symbols("q", "v", "work", "u", "p", "h")
+    q, v, work, w, p, h = symbols = eq.symbols("q", "v", "work", inputs, "p", "h")
+    u = w if inputs == HELD else inputs_later(eq, w, h / 2)[: eq.u.numel()]
     slope, place, turned = rates(eq), retraction(eq), displacement_rates(eq)
     system, stage = _stages(eq)
-    known = system(q, v, u, p, h * GAMMA)
+
+    def moved(t: Any) -> Any:
+        """Parameters with driven motions as they are after t."""
+        return told(eq, inputs_later(eq, w, t), p) if eq.tree.driven else p
+
+    known = system(q, v, u, moved(0), h * GAMMA)
     nq, nz = eq.tree.nq, eq.tree.nz
 
     def inner(x: Any) -> Any:
@@ -93,12 +100,19 @@ def rosenbrock(eq: Equations) -> ca.Function:
     def placed(d: Any, z: Any) -> Any:
         return place(ca.vertcat(q[: nq - nz], z) if nz else q, d)
 
-    for a, c in zip(A, C, strict=True):
+    drift = ca.MX(0)
+    if (
+        eq.tree.driven
+    ):  # exact, since v̇ is affine in s̈, and the power linear in ṡ, but for what h³ makes small
+        ahead, back = (slope(q, v, u, moved(t))[1:] for t in (h, -h))
+        drift = ca.vertcat(ca.MX(nv, 1), (ahead[0] - back[0]) / 2, ca.MX(nz, 1), (ahead[1] - back[1]) / 2)
+    for a, c, node, by_time in zip(A, C, NODES, DRIFTS, strict=True):
         d, speed, z, _ = ca.vertsplit(_added(start, [x * h for x in a], K), borders)
-        dq, dv, rate = slope(placed(d, z), speed, u, p)
-        K.append(stage(known, _added(ca.vertcat(turned(d, speed), dv, inner(dq), rate), c, K), h * GAMMA))
+        dq, dv, rate = slope(placed(d, z), speed, u, moved(node * h))
+        right = _added(ca.vertcat(turned(d, speed), dv, inner(dq), rate), c, K)
+        K.append(stage(known, right + by_time * drift if eq.tree.driven else right, h * GAMMA))
     d, v1, z, work1 = ca.vertsplit(_added(start, [x * h for x in B], K), borders)
-    q1, v1, error = concluded(eq)(q, v, work, placed(d, z), v1, work1, p, 1)
+    q1, v1, error = concluded(eq)(q, v, work, placed(d, z), v1, work1, moved(h), 1)
     return ca.Function("rosenbrock", symbols, [q1, v1, work1, error])
 
 
