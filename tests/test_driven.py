@@ -8,8 +8,8 @@ import pytest
 from cutjoint.model import Simulation
 from cutjoint.model.describe.mechanism import Mechanism
 from cutjoint.model.describe.motors import MOTIONS, Motor
-from cutjoint.model.design.propagate import propagate
 from cutjoint.model.design.eigenvalue_sensitivity import eigenvalue_sensitivities
+from cutjoint.model.design.propagate import propagate
 from cutjoint.model.design.sensitivity import motion_sensitivities, sensitivities
 from cutjoint.model.errors import AssemblyError, CutjointError
 from cutjoint.model.laws import sine

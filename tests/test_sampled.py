@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import fmpy
 import numpy as np
 import pytest
+from cutjoint.fmu.plan import plan
+from cutjoint.fmu.slave import MechanismSlave
 from cutjoint.model import CutjointError, Mechanism, Simulation, load, save
 from cutjoint.model.batch.rollout import rollout
 from cutjoint.model.describe.sensors import Sensor
+from cutjoint.model.describe.writer import write
 from cutjoint.model.engine import Engine
 from cutjoint.model.equations.sampling import nothing_sampled, sampled
+from cutjoint.model.run.drives import Wanted
+from cutjoint.ros.loop import Loop
+from cutjoint.ros.settings import Settings
 from fmu_tools import exported, folder, get, initialize, instance, put
+from loop_tools import built, running
+from test_ros_parts import Silent
 
 ARM = """
 name: arm
@@ -59,8 +70,13 @@ def torque(k: int) -> float:
     return 3.0 * np.sin(0.2 * k)
 
 
-def driven(steps: int, simulation: Simulation | None = None, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Sampled and exact readings after every step, and before the first."""
+def driven(
+    steps: int,
+    simulation: Simulation | None = None,
+    first: int = 0,
+    end: Callable[[int], float] = lambda k: (k + 1) * H,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sampled and exact readings after every step, and before the first; `end` is how time is counted."""
     s = simulation or Simulation(engine())
     rows = s.variables().outputs.rows(SAMPLED)
     exact = s.variables().outputs.rows(["sensor.exact.position", "sensor.exact.velocity", "sensor.felt.*"])
@@ -68,7 +84,7 @@ def driven(steps: int, simulation: Simulation | None = None, first: int = 0) -> 
     for k in range(first, first + steps + 1):
         s.set_inputs({"drive": torque(k)})
         seen.append((s.read(rows), s.read(exact)))
-        s.step(H, (k + 1) * H)
+        s.step(H, end(k))
     first_ones, second_ones = zip(*seen, strict=True)
     return np.array(first_ones), np.array(second_ones)
 
@@ -201,6 +217,58 @@ def test_an_fmu_tells_the_same_to_the_bit_and_keeps_it(fmi: int) -> None:
                 put(fmu, {"motor.drive.torque": torque(k)})
                 assert np.array_equal(get(fmu, order), wanted[k]), k
                 fmu.doStep(currentCommunicationPoint=k * H, communicationStepSize=H)
+
+
+def test_the_python_runtime_tells_the_same_and_keeps_it(tmp_path: Path) -> None:
+    wanted = driven(12, end=lambda k: k * H + H)[0]
+    made = plan(load(str(file())), outputs=SAMPLED)
+    (tmp_path / "mechanism.yaml").write_text(write(made.mechanism))
+    (tmp_path / "options.json").write_text(json.dumps(made.choices))
+    slave = MechanismSlave(instance_name="arm", resources=str(tmp_path))
+    drive = next(v.slot for v in made.of("input"))
+    rows = {v.name: v.slot for v in made.of("output")}
+    references = [rows[name] for name in SAMPLED]
+    slave.setup_experiment(0.0, None, None)
+    slave.set_real([drive], [torque(0)])
+    slave.exit_initialization_mode()
+    kept: dict[str, Any] = {}
+    for first in (0, 5):
+        if first:
+            slave._set_fmu_state(json.loads(json.dumps(kept)))
+        for k in range(first, 13):
+            slave.set_real([drive], [torque(k)])
+            assert np.array_equal(slave.get_real(references), wanted[k]), k
+            if k == 5:
+                kept = slave._get_fmu_state()
+            assert slave.do_step(k * H, H)
+
+
+def test_the_node_tells_the_same_to_the_bit() -> None:
+    wanted = driven(30, end=lambda k: (k + 1) / 1000.0)[0]
+    settings = Settings.read({"mechanism": str(file()), "mode": "lock_step", "hold": False, "rate": 1000.0})
+    loop = Loop(Simulation(engine()), settings, Silent())
+    rows = loop.simulation.variables().outputs.rows(SAMPLED)
+    for k in range(30):
+        loop.advance(Wanted.forces(np.array([torque(k)])))
+        if k < 29:
+            loop.simulation.set_inputs([torque(k + 1)])
+        assert np.array_equal(loop.simulation.read(rows), wanted[k + 1]), k
+
+
+def test_a_native_loop_tells_the_same_to_the_bit(tmp_path: Path) -> None:
+    record = tmp_path / "run.npy"
+    program = built(str(file()), outputs=("sensor.*",))
+    with running(program, "--mode", "fast", "--seconds", "0.03", "--record", str(record)) as loop:
+        loop.end()
+    got, s = np.load(record), Simulation(engine())
+    rows = s.variables().outputs.rows(SAMPLED[:-1])
+    assert len(got) > 20
+    for k, row in enumerate(got):
+        if k == 0 and row["time"] == 0:
+            continue
+        while s.time < row["time"] - H / 2:
+            s.step(H, round(s.time / H + 1) * H)
+        assert [row[name] for name in SAMPLED[:-1]] == s.read(rows).tolist(), k
 
 
 def _whole(names: list[str]) -> list[str]:
