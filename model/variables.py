@@ -273,8 +273,8 @@ def _outputs(mechanism: Mechanism, tree: Tree, inputs: Mapping[str, Variable]) -
             f"of coupling {tie.name} on {', '.join((tie.joint, *tie.follows))}",
         )
     for drive in mechanism.drives:
-        motor = isinstance(drive, Motor)
-        unit = Quantity("", "N.m or N" if motor else "N").units(mechanism.joint_type(drive))
+        either = "N.m or N" if isinstance(drive, Motor) else "N"
+        unit = Quantity("", either).units(mechanism.joint_type(drive))
         what = (
             f"to joint {drive.joint}" if isinstance(drive, Motor) else "to its ends, positive when it pushes"
         )

@@ -304,7 +304,7 @@ def test_sensitivities_of_a_driven_mechanism_are_differences_of_it() -> None:
     paths = ["body.link2.mass", "joint.q3.on_parent.position[1]"]
     told = {"arm.velocity": 0.7, "arm.acceleration": -0.4}
     wanted = ["joint.q2.acceleration", "motor.arm.effort", "joint.q3.position"]
-    m, h, step, count = one_driven(), 1e-4, 2e-3, 20
+    m, h, step, count = one_driven(), 1e-4, 4e-3, 10
     s = Simulation(m, compile=False, stepper="single")
     s.set_inputs(told)
     start = s.outputs()["joint.q2.position"], s.outputs()["joint.q2.velocity"]

@@ -130,12 +130,11 @@ def test_a_length_out_of_reach_is_refused_and_nothing_moves() -> None:
     assert s.state == before
 
 
-@pytest.mark.parametrize("fmi", [2, 3])
-def test_an_fmu_moves_as_python_does(fmi: int) -> None:
+def test_an_fmu_moves_as_python_does() -> None:
     inputs = {f"strut.{name if '.' in name else 'ram.position'}": x for name, x in MOTION.items()}
     s = Simulation(driven())
     s.assemble()
-    with instance(exported(str(file()), fmi, outputs=tuple(WANTED))) as fmu:
+    with instance(exported(str(file()), 2, outputs=tuple(WANTED))) as fmu:
         initialize(fmu, inputs)
         s.set_inputs(MOTION)
         s.put(replace(s.state, v=consistent_speeds(s.engine, s.state, {})))  # an FMU starts in motion
