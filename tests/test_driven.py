@@ -31,7 +31,7 @@ def driven(
 
 def one_driven(joint: str = "q1", drive: str = "position") -> Mechanism:
     """The five-bar of two freedoms, one of them driven."""
-    return replace(load("fivebar"), motors=(Motor("arm", joint, drive=drive),), gravity=(0.0, -9.81, 0.0))
+    return replace(load("fivebar"), motors=(Motor("arm", joint, drive=drive),))
 
 
 def test_crank_at_constant_speed_takes_the_torque_of_inverse_dynamics() -> None:

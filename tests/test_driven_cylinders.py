@@ -31,7 +31,7 @@ MOTION = {"ram.velocity": -0.3, "ram.acceleration": 0.8}
 
 def driven(drive: str = "position") -> Mechanism:
     """The five-bar of two freedoms, a cylinder between two of its links."""
-    bar = replace(load("fivebar"), gravity=(0.0, -9.81, 0.0), motors=(), outputs={})
+    bar = replace(load("fivebar"), motors=(), outputs={})
     return replace(bar, name="fivebar_ram", struts=(replace(RAM, drive=drive),))
 
 
