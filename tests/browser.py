@@ -74,6 +74,13 @@ class Browser:
         self.call("Page.navigate", url=address)
         self.until("document.readyState === 'complete'")
 
+    def resize(self, width: int, height: int) -> None:
+        """Another size of the window, once the page has taken it."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
+        self.until(f"innerWidth === {width}")
+        self.script("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))")
+
     def script(self, expression: str) -> Any:
         """The value of an expression in the page."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
@@ -89,6 +96,11 @@ class Browser:
         self.script(
             f"[...document.querySelectorAll('button')].find(b => b.innerText.trim() === '{text}').click()"
         )
+
+    def mouse(self, kind: str, x: float, y: float) -> None:
+        """Press, move or release the left button: `mousePressed`, `mouseMoved`, `mouseReleased`."""
+        held = 0 if kind == "mouseReleased" else 1
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=held, clickCount=1)
 
     def picture(self, path: Path | None = None, whole: bool = False) -> np.ndarray:
         """What the page looks like, (height, width, 3) from 0 to 1; `whole` includes what is below."""

@@ -112,7 +112,7 @@ def test_it_loads_closes_swings_and_is_exported_and_shown(path: Path, tmp_path: 
     assert residual < 1e-12
     ours = motion.read(simulation, "energy")[-1]
     assert total == pytest.approx(ours, abs=1e-4 * max(abs(ours), 1.0))
-    viewer = Viewer(Simulation(mechanism, compile=False), find_port(None), {}, 0.05)
+    viewer = Viewer(Simulation(mechanism, compile=False), find_port(None), 0.05)
     viewer.close()
 
 

@@ -140,7 +140,9 @@ def check_name(name: str, known: Collection[str], option: str, what: str) -> str
     raise CutjointError(f"{option}: there is no {what} '{name}'; {nearest(name, known)}")
 
 
-def prepared(args: argparse.Namespace, kind: type[Simulation] | None = None, **options: Any) -> Simulation:
+def prepared(
+    args: argparse.Namespace, kind: Callable[..., Simulation] | None = None, **options: Any
+) -> Simulation:
     """The simulation that MECHANISM, --gravity and --torque ask for, of a kind of its own if told."""
     from ..loading import load
     from ..simulation import Simulation

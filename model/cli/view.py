@@ -1,27 +1,41 @@
-"""`cutjoint view`: a mechanism in the browser, to play, scrub, drive and pose."""
+"""`cutjoint view`: mechanisms in the browser, to play, scrub, drive, pose and pull."""
+
+from __future__ import annotations
 
 import argparse
 import socket
 import sys
+from typing import TYPE_CHECKING, Any
 
 from ..errors import CutjointError
 from ..signals import stop_on_signal
-from .common import Options, number, prepared
+from .common import MANY, Options, number, prepared, read_torques
 
-HELP = "Show a mechanism in the browser until Ctrl-C: play, scrub, drive motors, see reactions."
+if TYPE_CHECKING:
+    from ..describe.mechanism import Mechanism
+    from ..simulation import Simulation
+
+HELP = "Show mechanisms in the browser until Ctrl-C: play, scrub, drive, pose, pull; see reactions and paths."
 EXAMPLE = """
 cutjoint view stewart
 cutjoint view stewart --torque all=10 --gravity 0 --time 3 --port 8090
+cutjoint view docs/gallery/walking_leg.yaml --torque crank=2 --trace foot --plot joint.crank.velocity
+cutjoint view fourbar slider_crank        # side by side
 """
 FIRST_PORT = 8080
 
 
 def add_arguments(option: Options) -> None:
-    option("mechanism")
+    option("mechanism", nargs="+")
     option("--port", "N", f"where the page is served (default: the first free from {FIRST_PORT})")
     text = "simulate that long before the page opens, s (default 2)"
     option("--time", "S", text, default="2")
     option("--torque", text="where the sliders of motors and cylinders start; all=VALUE for every one")
+    text = "draw the path of a body's origin or of a named frame; also chosen in the page"
+    option("--trace", "NAME", text, **MANY)
+    option(
+        "--plot", "NAME", "plot an output beside the picture while it runs; also chosen in the page", **MANY
+    )
     option("--gravity")
     option("--no-browser", text="do not open a browser, only serve the page")
     option("--no-compile")
@@ -40,10 +54,9 @@ def run(args: argparse.Namespace) -> int:
         ) from problem
     from ..show.view import Viewer
 
-    simulation = prepared(args, compile=False if args.no_compile else None)
-    inputs = dict(zip(simulation.inputs, simulation.u.tolist(), strict=True))
-    viewer = Viewer(simulation, port, inputs, seconds)
-    print(f"{simulation.mechanism.name}: {viewer.address} (Ctrl-C ends it)", flush=True)
+    viewer = Viewer(simulations(args), port, seconds, args.trace, args.plot)
+    names = ", ".join(station.name for station in viewer.stations)
+    print(f"{names}: {viewer.address} (Ctrl-C ends it)", flush=True)
     if not args.no_browser and sys.stdout.isatty():
         import webbrowser
 
@@ -54,6 +67,35 @@ def run(args: argparse.Namespace) -> int:
         finally:
             viewer.close()
     return 0
+
+
+def simulations(args: argparse.Namespace) -> list[Simulation]:
+    """All mechanisms with handles for the mouse; each takes the torques of those motors that it has."""
+    from ..loading import load
+    from ..show.pull import with_handles
+    from ..simulation import Simulation
+
+    mechanisms = {name: load(name) for name in args.mechanism}
+    taken: dict[str, list[str]] = {name: [] for name in mechanisms}
+    for word in args.torque:
+        problems = []
+        for name, mechanism in mechanisms.items():
+            try:
+                read_torques([word], mechanism)
+                taken[name].append(word)
+            except CutjointError as problem:
+                problems.append(problem)
+        if len(problems) == len(mechanisms):
+            raise problems[0]
+
+    def made(mechanism: Mechanism, **how: Any) -> Simulation:
+        return Simulation(with_handles(mechanism), **how)
+
+    found = []
+    for name in args.mechanism:
+        own = argparse.Namespace(**vars(args) | {"mechanism": name, "torque": taken[name]})
+        found.append(prepared(own, made, compile=False if args.no_compile else None))
+    return found
 
 
 def find_port(text: str | None) -> int:

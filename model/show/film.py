@@ -19,6 +19,7 @@ from ..joints.euler import rotation
 from ..run.trajectory import Trajectory
 from ..simulation import Simulation
 from . import player
+from .measures import arrow_newtons, whole_weight
 from .sketch import Angle, Pose
 
 ENDINGS = (".gif", ".mp4", ".html")
@@ -88,14 +89,17 @@ def save_film(
 # -- the page ------------------------------------------------------------------------------------
 
 
-def film_page(simulation: Simulation, motion: Trajectory, angle: Angle | None = None) -> str:
+def film_page(
+    simulation: Simulation, motion: Trajectory, angle: Angle | None = None, headed: bool = True
+) -> str:
     """A whole page that plays a motion; it loads nothing."""
     name = html.escape(simulation.mechanism.name)
     about = html.escape(simulation.mechanism.description)
+    head = f"<h1>{name}</h1><p>{about}</p>" if headed else ""
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{name}</title><style>{player.STYLE}</style></head><body><h1>{name}</h1><p>{about}</p>"
+        f"<title>{name}</title><style>{player.STYLE}</style></head><body>{head}"
         f"{film(simulation, motion, angle)}</body></html>\n"
     )
 
@@ -116,7 +120,7 @@ def film(simulation: Simulation, motion: Trajectory, angle: Angle | None = None)
         if near is not None and np.isfinite(near[k]):
             frames[-1]["says"] = f", singularity distance {near[k]:.3f}"
     content = {
-        "scene": player.scene(simulation, places, angle),
+        "scene": player.scene(simulation, places, angle, _newtons(simulation, names, motion, chosen)),
         "frames": frames,
         "every": _every(motion.time, chosen) * 1000,
     }
@@ -127,6 +131,13 @@ def film(simulation: Simulation, motion: Trajectory, angle: Angle | None = None)
         "<span id='says'></span><label><input id='arrows' type='checkbox' checked> reactions</label></div>"
         f"{player.data('film', content)}<script>{player.script()}{SCRIPT}</script>"
     )
+
+
+def _newtons(simulation: Simulation, names: list[str], motion: Trajectory, chosen: np.ndarray) -> float:
+    """The force by which arrows are measured."""
+    sizes = [np.linalg.norm(motion[n][chosen], axis=1) for n in names if n.startswith("reaction.")]
+    largest = np.max(sizes, axis=0).tolist() if sizes else []
+    return arrow_newtons(largest, whole_weight(simulation.mechanism))
 
 
 def frame_places(time: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ function player(scene, canvas, arrows) {
   function flat(p) {
     const d = add(p, middle, -1), [right, away, up] = scene.axes.map(axis => dot(axis, d));
     const s = Math.sin(azimuth), c = Math.cos(azimuth), back = c * away - s * right;
-    const k = Math.min(canvas.width, canvas.height) / (2.15 * reach);
+    const k = Math.min(canvas.width, canvas.height) / (2.05 * reach);
     return [canvas.width / 2 + k * (c * right + s * away),
             canvas.height / 2 - k * (Math.cos(elevation) * up + Math.sin(elevation) * back),
             Math.sin(elevation) * up - Math.cos(elevation) * back];
@@ -112,6 +112,6 @@ function player(scene, canvas, arrows) {
     again();
   };
   arrows.onchange = again;
-  addEventListener('resize', fit); fit();
+  new ResizeObserver(fit).observe(canvas); fit();  // the page, or the frame that it is in, may get another width
   return {draw, widen, mark: k => { marked = k; again(); }, restart: () => { reach = scene.reach; }};
 }

@@ -24,7 +24,7 @@ from .picture import MOTOR, families_of
 from .sketch import Angle, at, body_points, choose_view, family
 
 GROUND_COLOUR, ROD, ARROW = "#bbbbbb", "#6e6e6e", "#dc3c8c"
-MARGIN = 1.1  # times the reach of the mechanism at its start
+MARGIN = 1.05  # times the reach of the mechanism at its start
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 960px; margin: 0 auto; padding: 1.5rem; }
@@ -62,8 +62,16 @@ def frame_names(simulation: Simulation) -> list[str]:
     return [*names, *(name for j in mechanism.joints if (name := f"reaction.{j.name}.force") in known)]
 
 
-def scene(simulation: Simulation, places: Mapping[str, int], angle: Angle | None = None) -> dict[str, Any]:
-    """All that stays as it is while the mechanism moves; `places` are those of the readings in y."""
+def scene(
+    simulation: Simulation,
+    places: Mapping[str, int],
+    angle: Angle | None = None,
+    newtons: float | None = None,
+) -> dict[str, Any]:
+    """All that stays as it is while the mechanism moves; `places` are those of the readings in y.
+
+    `newtons` is the force whose arrow is as long as arrows usually are, the whole weight if nobody knows.
+    """
     mechanism, poses = simulation.mechanism, simulation.body_poses()
     view = choose_view(mechanism, poses, body_points(mechanism, poses), angle)
     right, _, toward = view.axes
@@ -115,7 +123,7 @@ def scene(simulation: Simulation, places: Mapping[str, int], angle: Angle | None
         "reach": MARGIN * float(np.linalg.norm(cloud - middle, axis=1).max()),
         "axes": _numbers([right, np.cross(view.up, right), view.up]),
         "elevation": asin(float(np.clip(toward @ view.up, -1, 1))),
-        "metres_per_newton": REACH * view.size / (whole_weight(mechanism) or 1.0),
+        "metres_per_newton": REACH * view.size / (newtons or whole_weight(mechanism) or 1.0),
         "longest": LONGEST * view.size,
         "colours": {"rod": ROD, "arrow": ARROW, "driven": MOTOR},
     }
