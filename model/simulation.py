@@ -8,6 +8,7 @@ import numpy as np
 
 from .compile.kernel import Kernel
 from .describe.mechanism import Mechanism
+from .display import Displayed
 from .engine import Engine
 from .errors import SimulationError
 from .linear.linearize import LinearModel, linearize
@@ -28,7 +29,7 @@ from .variables import Variables
 METHODS = ("fixed", "variable", "local")
 
 
-class Simulation(LiveState):
+class Simulation(LiveState, Displayed):
     """A mechanism in motion.
 
     Parameters

@@ -15,7 +15,7 @@ PACKAGES = ("model", "fmu", "ros", "benchmarks", "examples")
 # its own floor and from those below.
 LAYERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
-        ("errors", "hil", "programs", "signals", "thresholds", "shipped descriptions"),
+        ("display", "errors", "hil", "programs", "signals", "thresholds", "shipped descriptions"),
         "know nothing but Python",
     ),
     (("files",), "written whole or not at all, or an error says why"),

@@ -4,7 +4,7 @@ python docs/site/build.py TARGET [NAME ...]
 
 The manual's pages are taken as they are. Written here, each from its one definition: a gallery with picture,
 motion and numbers of all examples, or of those named; all commands with their help; all outputs; the
-reference of the Python interface.
+reference of the Python interface; the notebooks, which are run if all is built or `notebooks` is named.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import json
 import re
 import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from cutjoint.model import Simulation, list_examples, load
 from cutjoint.model.cli.main import available, main
@@ -27,7 +29,7 @@ ROOT = HERE.parents[1]
 # The manual, in the order in which it is read; pages that are not named come last.
 CHAPTERS = {
     "Start": ("getting_started", "describing", "importing", "coming_from", "troubleshooting"),
-    "Use": ("inputs", "propagation", "batch", "fmu", "ros", "hil"),
+    "Use": ("view", "inputs", "propagation", "batch", "fmu", "ros", "hil"),
     "Understand": ("theory", "singularities", "cartesian", "papers", "architecture"),
 }
 # Modules whose public names are the Python interface.
@@ -58,14 +60,18 @@ def build(target: Path, names: Iterable[str]) -> int:
     shutil.copy(HERE / "conf.py", source)
     (source / "_static" / "site.css").write_text("pre { white-space: pre-wrap; overflow-wrap: anywhere; }\n")
     for path in (ROOT / "docs").iterdir():
-        if path.suffix in (".md", ".png", ".svg"):
+        if path.suffix in (".png", ".svg"):
             shutil.copy(path, source)
+        elif path.suffix == ".md":
+            _page(source, path.stem, _inside(path.read_text("utf-8")))
     for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):
         _page(source, name.removesuffix(".md").lower(), _inside((ROOT / name).read_text("utf-8")))
     _commands(source)
     _outputs(source)
     _reference(source)
-    _gallery(source, list(names))
+    chosen = list(names)
+    _notebooks(source, run=not chosen or "notebooks" in chosen)
+    _gallery(source, chosen)
     _index(source)
     return int(build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(target / "html")]))
 
@@ -78,6 +84,7 @@ def _inside(text: str) -> str:
     """A page of the repository's root as one of the site: links lead to pages here."""
     text = re.sub(r"\]\(docs/([^)]+)\)", r"](\1)", text)
     text = re.sub(r"\]\((CHANGELOG|CONTRIBUTING|SECURITY)\.md\)", lambda m: f"]({m[1].lower()}.md)", text)
+    text = re.sub(r"\]\((?:docs/)?notebooks/(\w+)\.ipynb\)", r"](notebook_\1.md)", text)
     return text.replace("see [LICENSE](LICENSE)", "see LICENSE")
 
 
@@ -86,12 +93,22 @@ def _index(source: Path) -> None:
     text = _inside((ROOT / "README.md").read_text("utf-8"))
     made = {path.stem for path in source.glob("*.md")}
     listed = {page for pages in CHAPTERS.values() for page in pages}
-    made -= listed | {"gallery", "commands", "outputs", "reference", "changelog", "contributing", "security"}
+    notebooks = sorted(name for name in made if name.startswith("notebook_"))
+    made -= {*listed, *notebooks} | {
+        "gallery",
+        "commands",
+        "outputs",
+        "reference",
+        "changelog",
+        "contributing",
+        "security",
+    }
     groups = {
         **{
             title: [page for page in pages if (source / f"{page}.md").exists()]
             for title, pages in CHAPTERS.items()
         },
+        "Notebooks": notebooks,
         "Look up": ["gallery", "commands", "outputs", "reference", *sorted(made)],
         "Project": ["changelog", "contributing", "security"],
     }
@@ -100,6 +117,40 @@ def _index(source: Path) -> None:
         for title, pages in groups.items()
     )
     _page(source, "index", text + "\n" + "\n".join(trees))
+
+
+def _notebooks(source: Path, run: bool) -> None:
+    """Every notebook as a page: its texts, its code and, if it is run, what its cells show."""
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        if run:
+            import nbformat
+            from nbclient import NotebookClient
+
+            folder = source.parent / "notebooks"
+            folder.mkdir(exist_ok=True)
+            shutil.copytree(ROOT / "docs" / "gallery", source.parent / "gallery", dirs_exist_ok=True)
+            notebook = nbformat.read(path, as_version=4)
+            NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
+            cells = notebook.cells
+        _page(source, f"notebook_{path.stem}", "\n\n".join(map(_cell, cells)) + "\n")
+
+
+def _cell(cell: Any) -> str:
+    text = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        return _inside(text.replace("](../", "]("))
+    parts = [f"```python\n{text}\n```"]
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        if "text/html" in data:
+            parts.append(f"````{{raw}} html\n{''.join(data['text/html'])}\n````")
+        elif "image/png" in data:
+            parts.append(f"![result](data:image/png;base64,{''.join(data['image/png']).strip()})")
+        else:
+            said = "".join(output.get("text", "") or data.get("text/plain", ""))
+            parts.append(f"```text\n{said.rstrip()}\n```")
+    return "\n\n".join(parts)
 
 
 def _said(words: list[str]) -> str:

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..describe.mechanism import GROUND
+from ..display import Displayed
 from ..errors import AssemblyError, DescriptionError
 from ..manifold.newton import descend
 from ..manifold.rank import rank_of
@@ -165,7 +166,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Displayed):
     """How an assembly went.
 
     `redundant` are groups of constraints that repeat one another, with the number of rows too

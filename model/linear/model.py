@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import Displayed
 from ..errors import CutjointError
 from ..files import write_atomically
 
@@ -23,7 +24,7 @@ def model_format(path: str | Path) -> Path:
 
 
 @dataclass(frozen=True)
-class LinearModel:
+class LinearModel(Displayed):
     """δẋ = A δx + B δu, δy = C δx + D δu around a state, x the independent coordinates and speeds.
 
     `tangent` maps δx to displacements of all joints, δθ = tangent δx (nv × states), for shapes.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import Displayed
 from ..engine import Engine
 from ..equations.prescribed import accelerated, driven_joint
 from ..equations.topology import start_coordinates
@@ -18,7 +19,7 @@ from . import driven
 
 
 @dataclass(frozen=True)
-class AssemblyReport:
+class AssemblyReport(Displayed):
     """How an assembly went: steps, largest residual, residual of each loop, coordinates."""
 
     iterations: int

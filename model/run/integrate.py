@@ -10,17 +10,19 @@ import numpy as np
 
 from ..errors import SimulationError
 from ..manifold.step import VERDICT
-from ..state import LiveState
+from ..state import LiveState, State
 from ..thresholds import CUT_OFF, IN_A_RECORD, LEAST_TOLERANCE, MOST_STEPS, ROUNDED, SAME_TIME, STEPS_BETWEEN
 from ..variables import Variable, Variables
 from .events import Event, Watch
 from .inputs import Inputs
 from .judgement import Audit
 from .sampling import Sensing
-from .trajectory import Trajectory
+from .trajectory import Seen, Trajectory
 
 Slope = Callable[[float, np.ndarray], np.ndarray]
 Place = tuple[np.ndarray, np.ndarray, float]  # q, v, work
+SEEN_EVERY = 1 / 25  # seconds between states that are kept to see the motion by
+MOST_SEEN = 1000  # of these
 ENERGIES = ("energy_kinetic", "energy_potential")  # what a run is judged by
 
 
@@ -50,6 +52,8 @@ class Recorder:
         self.audit = Audit()
         known = simulation.engine.variables.inputs.columns() if isinstance(simulation, LiveState) else ()
         self.inputs = known
+        self.states: list[State] = []  # some, to see the motion by
+        self._spacing = SEEN_EVERY
         self.lowest, self.highest = np.zeros((2, len(self.inputs)))  # of each, and zero
 
     def add(self) -> None:
@@ -62,6 +66,15 @@ class Recorder:
             self.audit.add(kinetic, potential, s.work)
             np.minimum(self.lowest, s.u, out=self.lowest)
             np.maximum(self.highest, s.u, out=self.highest)
+            if not self.states or s.time >= self.states[-1].time + self._spacing:
+                self._see(s.state)
+
+    def _see(self, state: State) -> None:
+        """Keep a state; when there are many, every second one goes, and fewer come."""
+        self.states.append(state)
+        if len(self.states) > MOST_SEEN:
+            del self.states[1::2]
+            self._spacing *= 2
 
     def cut_off(self) -> tuple[tuple[Variable, float], ...]:
         """Inputs that were asked for more than they have, and how much."""
@@ -71,6 +84,14 @@ class Recorder:
             if a < x.low - slack or b > x.high + slack:
                 found.append((x, b if b > x.high + slack else a))
         return tuple(found)
+
+    def _seen(self) -> Seen | None:
+        """The states that were kept, and the last."""
+        s = self.simulation
+        if not isinstance(s, LiveState):
+            return None
+        last = () if self.states[-1].time == s.time else (s.state,)
+        return Seen(s.engine, (*self.states, *last))
 
     def trajectory(self, watch: Watch, tally: np.ndarray) -> Trajectory:
         values = np.array(self.rows).reshape(len(self.rows), len(self.names))
@@ -84,6 +105,7 @@ class Recorder:
             self.units,
             self.audit.energies,
             self.cut_off(),
+            self._seen(),
         )
 
 

@@ -2,21 +2,31 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..describe.parameters import split
 from ..describe.units import in_unit
+from ..display import Displayed
+from ..engine import Engine
+from ..state import State
 from ..variables import Variable, column_places
 from .judgement import NOT_JUDGED, Judgement
 from .results import library, write_result, write_table
 
 
+class Seen(NamedTuple):
+    """Some states of a motion, enough to see it again, and the engine that knows what they mean."""
+
+    engine: Engine
+    states: tuple[State, ...]
+
+
 @dataclass(frozen=True)
-class Trajectory:
+class Trajectory(Displayed):
     """Outputs over time. `names` are scalar columns such as `body.platform.position[3]`.
 
     `dict(trajectory)` has the columns by name.
@@ -30,6 +40,12 @@ class Trajectory:
     units: tuple[str, ...] = ()  # of the columns, if anybody knows them
     energies: np.ndarray | None = None  # (n, 3): kinetic, potential, work put in; joules
     cut_off: tuple[tuple[Variable, float], ...] = ()  # inputs asked for more than their limit, and how much
+    seen: Seen | None = field(
+        default=None, repr=False, compare=False
+    )  # for pictures; not for other processes
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"seen": None}
 
     def __getitem__(self, name: str) -> np.ndarray:
         """One column, or all components of a vector output as (n, k)."""

@@ -3,9 +3,7 @@
 The page holds everything it shows and loads nothing. All texts in it are escaped.
 """
 
-import base64
 import html
-import io
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -13,18 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..run.judgement import Judgement
 from ..run.trajectory import Trajectory
 from ..simulation import Simulation
-from ..thresholds import TRUSTED
-from . import player
+from . import parts, player
 from .film import film, poses_of
 from .picture import draw
 from .plot import draw_plot
 from .sketch import Angle
-from .table import text as shown
 
-MOST_PLOTTED = 24  # columns of a plot that can still be read
 MOST_FORCES = 6  # joints whose reactions are drawn; the table has all
 
 STYLE = """
@@ -62,59 +56,30 @@ def run_report(
     """The page. `motion` has the outputs of `report_names`, `chosen` those the user wants, in his units."""
     name = html.escape(simulation.mechanism.name)
     about = html.escape(simulation.mechanism.description)
-    parts = [
+    page = [
         f"<h1>{name}</h1><p>{about}</p>",
-        _verdict(motion.judgement, warnings),
-        f"<h2>Run</h2>{_rows(summary)}",
+        parts.verdict(motion.judgement)
+        + "".join(f"<p class='note'>{html.escape(text)}</p>" for text in warnings),
+        f"<h2>Run</h2>{parts.rows(summary)}",
         f"<h2>Motion</h2>{_pictures(simulation, motion, angle)}{film(simulation, motion, angle)}",
-        f"<h2>Outputs</h2>{_outputs(chosen)}",
+        f"<h2>Outputs</h2>{parts.plot(chosen, 'outputs over time')}{parts.ranges(chosen)}",
         f"<h2>Inputs</h2>{_inputs(simulation, motion)}",
         f"<h2>Energy</h2>{_energy(motion)}",
         f"<h2>Loops</h2>{_loops(motion)}",
         f"<h2>Reactions</h2>{_reactions(simulation, motion)}",
-        f"<h2>Settings</h2>{_rows([*settings.items(), ('cutjoint', version('cutjoint')), *_machine()])}",
+        f"<h2>Settings</h2>{parts.rows([*settings.items(), ('cutjoint', version('cutjoint')), *_machine()])}",
     ]
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{name}: a run</title><style>{player.STYLE}{STYLE}</style></head><body>"
-        + "".join(parts)
+        + "".join(page)
         + "</body></html>\n"
     )
 
 
-def _verdict(judgement: Judgement, warnings: Iterable[str]) -> str:
-    part = (
-        f"Energy and work balance up to {judgement.part:.2g} of what was exchanged; "
-        f"up to {TRUSTED:g} a run is trusted."
-        if judgement.part
-        else "Energy and work balance to round-off."
-    )
-    if judgement.trusted:
-        said = f"<div class='verdict'>This run can be trusted. {part}</div>"
-    else:
-        advice = "Take smaller steps, a tighter tolerance, or the implicit stepper."
-        said = f"<div class='verdict bad'>Do not trust this run. {part} {advice}</div>"
-    return said + "".join(f"<p class='note'>{html.escape(text)}</p>" for text in warnings)
-
-
 def _machine() -> list[tuple[str, str]]:
     return [("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}")]
-
-
-def _rows(rows: Iterable[tuple[str, Any]]) -> str:
-    cells = "".join(
-        f"<tr><td>{html.escape(str(a))}</td><td>{html.escape(shown(b))}</td></tr>" for a, b in rows
-    )
-    return f"<div class='wide'><table>{cells}</table></div>"
-
-
-def _image(figure: Any, about: str) -> str:
-    data = io.BytesIO()
-    figure.savefig(data, format="png", bbox_inches="tight")
-    address = f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"
-    told = html.escape(about)
-    return f"<figure><img src='{address}' alt='{told}'><figcaption>{told}</figcaption></figure>"
 
 
 def _pictures(simulation: Simulation, motion: Trajectory, angle: Angle | None) -> str:
@@ -122,29 +87,8 @@ def _pictures(simulation: Simulation, motion: Trajectory, angle: Angle | None) -
     both = []
     for k, when in ((0, "at the start"), (-1, "at the end")):
         figure = draw(simulation.mechanism, poses_of(simulation.mechanism, motion, k), cuts, angle)
-        both.append(_image(figure, f"{when}, {motion.time[k]:.6g} s"))
+        both.append(parts.image(figure, f"{when}, {motion.time[k]:.6g} s"))
     return f"<div class='pair'>{''.join(both)}</div>"
-
-
-def _plot(motion: Trajectory, about: str) -> str:
-    if not motion.names:
-        return "<p>None.</p>"
-    columns = dict(zip(motion.names, motion.values.T, strict=True))
-    left_out = list(columns)[MOST_PLOTTED:]
-    drawn = {name: columns[name] for name in list(columns)[:MOST_PLOTTED]}
-    units = dict(zip(motion.names, motion.units, strict=False))
-    note = f"<p>{len(left_out)} more columns are not drawn.</p>" if left_out else ""
-    return _image(draw_plot(motion.time, drawn, "", units), about) + note
-
-
-def _outputs(chosen: Trajectory) -> str:
-    if not chosen.names:
-        return "<p>None.</p>"
-    rows = []
-    for name, unit, x in zip(chosen.names, chosen.units, chosen.values.T, strict=True):
-        rows.append((name, "" if unit == "1" else unit, x[0], x[-1], x.min(), x.max()))
-    head = ("output", "unit", "at the start", "at the end", "lowest", "highest")
-    return _plot(chosen, "outputs over time") + _numbers(head, rows)
 
 
 def _inputs(simulation: Simulation, motion: Trajectory) -> str:
@@ -152,8 +96,8 @@ def _inputs(simulation: Simulation, motion: Trajectory) -> str:
         return "<p>None.</p>"
     cut = [(x.name, x.unit, most, x.high if most > x.high else x.low) for x, most in motion.cut_off]
     head = ("cut off at its limit", "unit", "asked for at most", "given at most")
-    plot = _plot(motion.part([f"input.{name}" for name in simulation.inputs]), "inputs over time")
-    return plot + (_numbers(head, cut) if cut else "")
+    plot = parts.plot(motion.part([f"input.{name}" for name in simulation.inputs]), "inputs over time")
+    return plot + (parts.grid(head, cut) if cut else "")
 
 
 def _energy(motion: Trajectory) -> str:
@@ -171,7 +115,7 @@ def _energy(motion: Trajectory) -> str:
         "what kinetic energy, potential energy and work have changed by; below, what is left of their "
         "balance. Work is what motors and loads put in, less what dampers took."
     )
-    return _image(draw_plot(motion.time, columns, "", dict.fromkeys(columns, "J")), about)
+    return parts.image(draw_plot(motion.time, columns, "", dict.fromkeys(columns, "J")), about)
 
 
 def _loops(motion: Trajectory) -> str:
@@ -181,7 +125,7 @@ def _loops(motion: Trajectory) -> str:
         return "<p>None.</p>"
     columns["singularity.distance"] = distance
     about = "what is left of closure (m or rad), and the smallest singular value, zero at a singularity"
-    return _image(draw_plot(motion.time, columns, "", {}), about)
+    return parts.image(draw_plot(motion.time, columns, "", {}), about)
 
 
 def _reactions(simulation: Simulation, motion: Trajectory) -> str:
@@ -199,16 +143,4 @@ def _reactions(simulation: Simulation, motion: Trajectory) -> str:
     plot = draw_plot(motion.time, columns, "", dict.fromkeys(columns, "N"))
     head = ("joint", "largest force (N)", "at (s)", "largest moment (N·m)", "at (s)")
     about = "size of the largest reaction forces over time"
-    return _image(plot, about) + _numbers(head, [row[:-1] for row in rows])
-
-
-def _numbers(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    def cells(tag: str, row: Sequence[Any], like: Sequence[Any]) -> str:
-        return "".join(
-            f"<{tag}{'' if isinstance(kind, str) else ' class=number'}>{html.escape(shown(x))}</{tag}>"
-            for x, kind in zip(row, like, strict=True)
-        )
-
-    listed = list(rows)
-    body = "".join(f"<tr>{cells('td', row, row)}</tr>" for row in listed)
-    return f"<div class='wide'><table><tr>{cells('th', head, listed[0])}</tr>{body}</table></div>"
+    return parts.image(plot, about) + parts.grid(head, [row[:-1] for row in rows])

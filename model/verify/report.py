@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from ..display import Displayed
+
 WORDS = {True: "ok", False: "FAILED", None: "not asked"}
 
 
@@ -35,7 +37,7 @@ def not_asked(name: str, why: str) -> Check:
 
 
 @dataclass(frozen=True)
-class TrustReport:
+class TrustReport(Displayed):
     """All checks of a mechanism; it is to be trusted if none failed."""
 
     mechanism: str
