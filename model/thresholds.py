@@ -31,6 +31,10 @@ OPEN_START = 1e-6  # residual of a loop at the start above which the gap is wort
 SNAP = 1e-14  # entries of constant rotations this near to -1, 0 or 1 are made so, which removes operations
 GIMBAL = 1e-7  # cosine of the pitch below which yaw is kept, and its square below which yaw's rate is bounded
 
+# -- long trees ------------------------------------------------------------------------------------
+SHORT_TREE = 6  # speeds on the longest way to ground up to which M written out takes fewer operations
+LONG_TREE = 32  # and beyond which it always takes more
+
 # -- closing loops -----------------------------------------------------------------------------
 CLOSED = 1e-13  # residual at which Newton's method ends: a few units of round-off for sizes of a metre
 ROUND_OFF = 1e-11  # residual that is good enough where no step makes it smaller: large mechanisms round more

@@ -1,6 +1,6 @@
-"""The articulated body recursion of paper 004, A.3: a road to accelerations that the engine does not take.
+"""The articulated body recursion of paper 004, A.3, in one go and with whole matrices.
 
-The engine factorizes the mass matrix, which closed loops need anyhow; the properties compare the two.
+The engine factorizes the mass matrix, or has its factors by a recursion of their own; the properties compare.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import casadi as ca
-from cutjoint.model.equations.articulated import spatial_matrix
 from cutjoint.model.equations.dynamics import Wrenches, armature
 from cutjoint.model.equations.kinematics import Model, outward
 from cutjoint.model.equations.spatial import ad, ad_dual, inertia_times, to_child
@@ -24,7 +23,7 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
     motion = outward(model, q, v)
     rotor = armature(model)
     bare = model.inertias
-    I = [spatial_matrix(b) for b in bare]  # noqa: E741
+    I = [_whole(b) for b in bare]  # noqa: E741
     S = model.subspaces
     a, b = [], []
     for i, link in enumerate(tree.links):
@@ -57,3 +56,10 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
             Ai = Ai + ca.densify(S[i] @ dv[link.v])
         A.append(Ai + a[i])
     return dv
+
+
+def _whole(inertia: Any) -> Any:
+    """6 × 6; zero for what has no mass."""
+    if inertia is None:
+        return ca.SX.zeros(6, 6)
+    return ca.horzcat(*(inertia_times(inertia, ca.SX.eye(6)[:, k]) for k in range(6)))

@@ -16,12 +16,12 @@ import pytest
 from articulated_body import articulated_body
 from cutjoint.model import Body, Joint, Mechanism, Simulation
 from cutjoint.model.compile import kernel as compiler
-from cutjoint.model.equations.articulated import articulated_pivots
+from cutjoint.model.equations.articulated import articulated
 from cutjoint.model.equations.dynamics import mass_matrix, newton_euler
 from cutjoint.model.equations.kinematics import outward, position_rates
 from cutjoint.model.equations.loops import cut_loops, residual
 from cutjoint.model.equations.outputs import energies
-from cutjoint.model.equations.solve import factorize
+from cutjoint.model.equations.solve import entries, factorize, inner
 from cutjoint.model.equations.spatial import symmetric
 from cutjoint.model.equations.terms import dynamics, equations, terms
 from cutjoint.model.equations.topology import start_coordinates
@@ -164,7 +164,15 @@ def test_articulated_pivots_are_those_of_the_mass_matrix(tree):
     leaves_first = [k for link in tree.tree.links for k in range(link.v.start, link.v.stop)][::-1]
     factor = factorize(tree.M, leaves_first)
     pivots = ca.vertcat(*(1 / x for x in factor.inverse))
-    tree.agree(articulated_pivots(tree.model, tree.motion.f)[leaves_first], pivots)
+    tree.agree(articulated(tree.model, tree.motion.f).pivots[leaves_first], pivots)
+
+
+def test_articulated_bodies_are_factors_of_the_mass_matrix(tree):
+    """M⁻¹b by their two recursions, and aᵀM⁻¹b by the first alone, as constraints take it."""
+    factor = articulated(tree.model, tree.motion.f)
+    y = factor.forward(entries(tree.a))
+    tree.agree(tree.M @ factor.backward(y), tree.a)
+    tree.agree(inner(factor, factor.forward(entries(tree.M @ tree.v)), y), ca.dot(tree.v, tree.a))
 
 
 def test_articulated_bodies_solve_the_equation_of_motion_under_all_forces(tree):

@@ -8,6 +8,9 @@ an array, loaded where it is first used and stored where it was last written; co
 and arguments are written out again instead. Code that runs from end to end is as fast as it is
 short in bytes, so the tests for arguments and results that are not there are made once.
 
+The pieces of a large mechanism are shared out among files (`files_of`), which are compiled side by side: no
+compiler sees so much at once that it takes long or much memory.
+
 Only functions in the plain form that CasADi gives to SX functions are touched; whatever is
 written differently stays as it is.
 """
@@ -19,6 +22,7 @@ from typing import NamedTuple
 FORM = "pieces 3"  # part of the key of compiled libraries: change it when other code is written
 NEAR = 16  # places in front of the pointer to the array: 32 are within reach of a short address
 SIZE = 600  # lines; 300 to 1000 make no difference that could be measured
+FILE = 20_000  # lines of a file, which a compiler takes two seconds and a quarter of a gigabyte for
 
 SIGNATURE = (
     r"\(const casadi_real\*\* arg, casadi_real\*\* res, casadi_int\* iw, casadi_real\* w, int mem\) \{\n"
@@ -30,6 +34,9 @@ LINE = re.compile(r"  (?:(a\d+)=(.*)|if \(res\[\d+\]!=0\) res\[\d+\]\[\d+\]=(.*)
 ARGUMENT = re.compile(r"arg\[(\d+)\]\? arg\[\1\]\[(\d+)\] : 0")
 RESULT = re.compile(r"if \(res\[(\d+)\]!=0\) res\[\1\]\[(\d+)\]")
 VARIABLE = re.compile(r"\ba\d+\b")
+PIECE = re.compile(r"^static (__attribute__\(\(noinline)(\)\) void \w+\([^)]*\)) \{\n.*?^\}\n", re.M | re.S)
+BEFORE = re.compile(r"^(?:static (?:int casadi_f|__attribute__\(\(noinline)|/\* \w+:\()", re.M)
+OUTWARD = re.compile(r"^(?:CASADI_SYMBOL_EXPORT |(?=(?:casadi_real|casadi_int|void) casadi_\w+\())", re.M)
 
 
 class Piece(NamedTuple):
@@ -43,6 +50,28 @@ class Piece(NamedTuple):
 def split_functions(source: str, size: int = SIZE) -> str:
     """The same C code with long straight-line functions cut into pieces."""
     return FUNCTION.sub(lambda found: _rewritten(found, size), source)
+
+
+def files_of(source: str, size: int = FILE) -> list[str]:
+    """The same C code as files of so many lines: the first calls the pieces that the others hold."""
+    begin = BEFORE.search(source)
+    if begin is None or source.count("\n") < 2 * size:
+        return [source]
+    declared, files, lines = list[str](), [""], 0
+
+    def moved(found: re.Match[str]) -> str:
+        nonlocal lines
+        if lines > size:
+            files.append("")
+            lines = 0
+        lines += found[0].count("\n")
+        declared.append(f'{found[1]}, visibility("hidden"){found[2]};\n')
+        files[-1] += found[0].removeprefix("static ")
+        return ""
+
+    before, after = source[: begin.start()], PIECE.sub(moved, source[begin.start() :])
+    shared, known = OUTWARD.sub("static ", before), "".join(declared)
+    return [before + known + after, *(shared + known + text for text in files)]
 
 
 def _rewritten(found: re.Match[str], size: int) -> str:

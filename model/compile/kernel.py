@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import platform
 import shutil
@@ -16,6 +17,7 @@ import stat
 import subprocess
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -27,7 +29,7 @@ import numpy as np
 from ..errors import CutjointError
 from ..files import write_atomically
 from ..programs import run_program, scratch_folder
-from .c_pieces import FORM, split_functions
+from .c_pieces import FORM, files_of, split_functions
 
 # More than -O1 gains nothing in straight-line code and takes twice as long; what it needs from
 # further up are the fused multiply-adds, which gcc has under "expensive optimizations". Calls
@@ -41,6 +43,7 @@ _IDLE += " tree-sink forward-propagate cprop-registers"
 WITHOUT_IDLE = tuple(f"-fno-{name}" for name in _IDLE.split())
 TIMEOUT = 600  # seconds for one compilation
 Made = TypeVar("Made")
+LOG = logging.getLogger(__name__)
 MOST_KEPT = 4000  # files in the cache: the kernels of some hundred mechanisms, each with its checksum
 
 
@@ -180,15 +183,26 @@ def compiled(
     if used(target):
         return target
     with scratch_folder() as folder:
-        source, made = folder / "kernel.c", folder / "kernel.so"
-        source.write_text(change(code), encoding="utf-8")
-        words = [compiler, *flags, "-o", str(made), str(source), *libraries]
-        run = run_program(words, TIMEOUT, env={**os.environ, "TMPDIR": str(folder)})
-        if run.returncode != 0:
-            raise RuntimeError(run.stderr.decode(errors="replace").strip() or f"exit code {run.returncode}")
+        files, made = files_of(change(code)), folder / "kernel.so"
+        names = [f"kernel{k}" for k in range(len(files))]
+        for name, text in zip(names, files, strict=True):
+            Path(folder, f"{name}.c").write_text(text, encoding="utf-8")
+        if len(files) > 1:
+            LOG.info("compiling %d files", len(files))
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                each = ([compiler, *flags[:-1], "-c", f"{name}.c"] for name in names)
+                list(pool.map(lambda words: _run(words, folder), each))
+        sources = [f"{name}.{'o' if len(files) > 1 else 'c'}" for name in names]
+        _run([compiler, *flags, "-o", str(made), *sources, *libraries], folder)
         with kept(target) as temporary:
             shutil.copyfile(made, temporary)
         return target
+
+
+def _run(words: Sequence[str], folder: Path) -> None:
+    run = run_program(words, TIMEOUT, folder, {**os.environ, "TMPDIR": str(folder)})
+    if run.returncode != 0:
+        raise RuntimeError(run.stderr.decode(errors="replace").strip() or f"exit code {run.returncode}")
 
 
 def cache_folder() -> Path:

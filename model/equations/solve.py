@@ -23,6 +23,17 @@ class Factor(NamedTuple):
     below: list[Entries]  # column k of L below the diagonal
     inverse: list[Any]  # 1/D
 
+    def forward(self, b: Entries) -> Entries:
+        return forward(self, b)
+
+    def backward(self, y: Entries) -> Any:
+        return backward(self, y)
+
+
+def leaves_first(M: Any) -> Factor:
+    """M of a tree factorized from its leaves on: no fill."""
+    return factorize(M, list(range(M.shape[0]))[::-1])
+
 
 def factorize(A: Any, order: list[int]) -> Factor:
     """Right-looking sparse elimination of a symmetric SX matrix."""
@@ -105,23 +116,22 @@ def least_degree(A: Any) -> list[int]:
 class Constrained(NamedTuple):
     """M factorized, G half-solved, and S + μ factorized: ready for right-hand sides."""
 
-    M: Factor
+    M: Any  # a Factor, or what solves as one does (`articulated.py`)
     Y: list[Entries]  # columns of L⁻¹ P Gᵀ
     rows: list[int]  # rows of G that hold anything; the multipliers of the others are zero
     S: Factor
     mu: Any  # one for each of `rows`
 
 
-def constrained(M: Any, G: Any, groups: Groups, softness: float = SOFTNESS) -> Constrained:
-    """Prepare M a + Gᵀλ = f, G a = c for any rank of G.
+def constrained(factor: Any, G: Any, groups: Groups, softness: float = SOFTNESS) -> Constrained:
+    """Prepare M a + Gᵀλ = f, G a = c for any rank of G, M factorized.
 
     With S = G M⁻¹ Gᵀ, (S + μ)λ = rhs + μ λ_old is solved a few times, μ = softness times the mean diagonal of
     S over a group of rows that measure the same at one joint: neither units nor a heavier loop elsewhere
     make a row softer. Rows of full rank are met to round-off; for dependent rows λ tends to the one of
     least norm; where G loses rank the multiplier fades smoothly instead of growing without bound.
     """
-    factor = factorize(M, list(range(M.shape[0]))[::-1])  # leaves first: no fill in a tree
-    Y = [forward(factor, entries(G[k, :].T)) for k in range(G.shape[0])]
+    Y = [factor.forward(entries(G[k, :].T)) for k in range(G.shape[0])]
     rows = [k for k, column in enumerate(Y) if column]
     S = ca.SX(len(rows), len(rows))
     for i, a in enumerate(rows):
@@ -148,7 +158,7 @@ def softened(S: Any, groups: Groups, softness: Any, least: Any = 0.0) -> Any:
 
 def accelerations(system: Constrained, f: Any, c: Any, sweeps: int = SWEEPS) -> tuple[Any, Any]:
     """a and λ of M a + Gᵀλ = f, G a = c."""
-    y = forward(system.M, entries(f))
+    y = system.M.forward(entries(f))
     rhs = [inner(system.M, column, y) - c[k] for k, column in enumerate(system.Y)]
     lam = ca.SX.zeros(len(rhs), 1)
     if system.rows:
@@ -157,7 +167,7 @@ def accelerations(system: Constrained, f: Any, c: Any, sweeps: int = SWEEPS) -> 
     for k, column in enumerate(system.Y):
         for i, x in column.items():
             y[i] = y.get(i, 0) - x * lam[k]
-    return backward(system.M, y), lam
+    return system.M.backward(y), lam
 
 
 def proximal(factor: Factor, mu: Any, b: Any, sweeps: int = SWEEPS) -> Any:

@@ -59,7 +59,7 @@ def symmetric(six: Any) -> Any:
     )
 
 
-def _rotated(R: Any, A: Any) -> Any:
+def rotated(R: Any, A: Any) -> Any:
     """R A Rᵀ of a symmetric A; the lower half is copied, so it costs nothing."""
     T = R @ A
     B = ca.SX.zeros(3, 3)
@@ -80,7 +80,7 @@ def shift(f: Pose, inertia: SpatialInertia) -> SpatialInertia:
     # −(p̃ h̃' + h̃' p̃ + m p̃p̃) = sym(2 p·h' + m p·p) 1 − (p h'ᵀ + h' pᵀ + m p pᵀ)
     k = h + 0.5 * m * p
     outer = p @ k.T
-    I = _rotated(f.R, inertia.I) + 2 * ca.dot(p, k) * ca.SX.eye(3) - outer - outer.T  # noqa: E741
+    I = rotated(f.R, inertia.I) + 2 * ca.dot(p, k) * ca.SX.eye(3) - outer - outer.T  # noqa: E741
     return SpatialInertia(m, moment, I)
 
 

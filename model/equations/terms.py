@@ -16,14 +16,15 @@ import numpy as np
 from ..describe import parameters
 from ..describe.mechanism import Mechanism
 from ..describe.motors import signal_names
-from .articulated import articulated_pivots
+from ..thresholds import LONG_TREE, SHORT_TREE
+from .articulated import Articulated, articulated
 from .dynamics import joint_wrenches, mass_matrix, onto_joints
 from .forces import Applied, applied
 from .kinematics import Model, Motion, normalized, outward, position_rates
 from .loops import CutLoop, cut_loops, loop_jacobian, of_poses, own_rates, residual, velocity_terms
 from .prescribed import accelerated, driven_joint, driven_ties, motion_symbols, tie_rows
 from .scales import Scales, scales
-from .solve import Constrained, accelerations, constrained, onto_manifold
+from .solve import Constrained, Factor, accelerations, constrained, leaves_first, onto_manifold
 from .spatial import lumped
 from .topology import Tree, span, start_coordinates
 
@@ -79,7 +80,6 @@ class Forces(NamedTuple):
     motion: Motion
     loops: list[CutLoop]
     applied: Applied
-    M: Any
     G: Any
     right: Any  # τ − h
     gamma: Any
@@ -127,20 +127,18 @@ def described_start(eq: Equations) -> tuple[np.ndarray, np.ndarray]:
 
 @once
 def terms(eq: Equations) -> Forces:
-    """Mass matrix, loop Jacobian and right-hand sides, shared by all formulations."""
+    """Loop Jacobian and right-hand sides, shared by all formulations."""
     motion = outward(eq.model, eq.q, eq.v)
     loops = cut_loops(eq.model, motion)
     act = applied(eq.model, motion, loops, eq.q, eq.v, eq.u)
     h = onto_joints(eq.model, joint_wrenches(eq.model, motion, act.wrenches))
-    M, right = mass_matrix(eq.model, motion.f), act.tau - h
+    right = act.tau - h
     if eq.tree.driven:
-        lent = carried_along(eq)
-        M, right = M + ca.diag(lent), right + lent * _driven_accelerations(eq)
+        right += carried_along(eq) * _driven_accelerations(eq)
     return Forces(
         motion,
         loops,
         act,
-        M,
         loop_jacobian(eq.model, motion, loops),
         right,
         -velocity_terms(eq.model, motion, loops),
@@ -177,12 +175,12 @@ def motion_under_forces(eq: Equations) -> tuple[Any, Any]:
     t = terms(eq)
     motors = accelerated(eq.mechanism)
     if not motors:
-        return accelerations(constrained(t.M, t.G, eq.scales.groups), t.right, t.gamma)
+        return accelerations(constrained(inertia(eq), t.G, eq.scales.groups), t.right, t.gamma)
     inputs, driven = eq.mechanism.inputs(), driven_ties(eq.model, t.motion, t.loops, motors)
     wanted = [eq.u[inputs.index(m.name)] - x.tie.acceleration for m, x in zip(motors, driven, strict=True)]
     groups = [*eq.scales.groups, *([t.G.shape[0] + n] for n in range(len(motors)))]
     rows = ca.sparsify(ca.vertcat(t.G, tie_rows(eq.model, driven)))
-    return accelerations(constrained(t.M, rows, groups), t.right, ca.vertcat(t.gamma, *wanted))
+    return accelerations(constrained(inertia(eq), rows, groups), t.right, ca.vertcat(t.gamma, *wanted))
 
 
 @once
@@ -251,7 +249,7 @@ def coefficients(eq: Equations) -> ca.Function:
     """
     t = terms(eq)
     B = ca.jacobian(t.right, eq.u)
-    out = [t.M, t.G, t.right, t.gamma, B]
+    out = [mass(eq), t.G, t.right, t.gamma, B]
     names = ["q", "v", "u", "p"], ["M", "G", "right", "gamma", "B"]
     return dense(ca.Function("coefficients", [eq.q, eq.v, eq.u, eq.p], out, *names))
 
@@ -259,7 +257,7 @@ def coefficients(eq: Equations) -> ca.Function:
 @once
 def mass_pivots(eq: Equations) -> ca.Function:
     """(q, p) → D of M = LDLᵀ: all positive where every motion has inertia."""
-    pivots = articulated_pivots(eq.model, at_rest(eq).f)
+    pivots = articulated(eq.model, at_rest(eq).f).pivots
     return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
 
 
@@ -303,16 +301,53 @@ def at_rest(eq: Equations) -> AtRest:
 
 
 @once
-def mass_at_rest(eq: Equations) -> Any:
+def mass(eq: Equations) -> Any:
     """M(q), with what is lent to driven joints."""
-    M = mass_matrix(eq.model, at_rest(eq).f)
+    return _mass(eq, terms(eq).motion.f)
+
+
+def _mass(eq: Equations, f: Any) -> Any:
+    M = mass_matrix(eq.model, f)
     return M + ca.diag(carried_along(eq)) if eq.tree.driven else M
+
+
+@once
+def inertia(eq: Equations) -> Factor | Articulated:
+    """The same ready to be solved with, in the form that takes fewer operations."""
+    return _by_bodies(eq, terms(eq).motion.f) if by_bodies(eq) else leaves_first(mass(eq))
+
+
+@once
+def inertia_at_rest(eq: Equations) -> Factor | Articulated:
+    f = at_rest(eq).f
+    return _by_bodies(eq, f) if by_bodies(eq) else leaves_first(_mass(eq, f))
+
+
+def _by_bodies(eq: Equations, f: Any) -> Articulated:
+    return articulated(eq.model, f, carried_along(eq))
+
+
+@once
+def by_bodies(eq: Equations) -> bool:
+    """Whether articulated bodies solve with M in fewer operations than M written out and eliminated.
+
+    Counted where it is open: short trees take fewer written out, long ones would take too long to count.
+    """
+    deepest = max((eq.tree.speeds_above(i) for i in range(len(eq.tree.links))), default=0)
+    if not SHORT_TREE < deepest <= LONG_TREE:
+        return deepest > LONG_TREE
+    at, f = at_rest(eq), ca.SX.sym("f", eq.tree.nv)
+    c = ca.SX.sym("c", eq.tree.row_count)
+    ways = _by_bodies(eq, at.f), leaves_first(_mass(eq, at.f))
+    solved = (accelerations(constrained(way, at.G, eq.scales.groups), f, c) for way in ways)
+    by_bodies, written = (ca.Function("f", [eq.q, eq.p, f, c], list(x)).n_instructions() for x in solved)
+    return by_bodies < written
 
 
 @once
 def metric(eq: Equations) -> Constrained:
     """M and G prepared for projections, which are shortest in the mass metric."""
-    return constrained(mass_at_rest(eq), at_rest(eq).G, eq.scales.groups)
+    return constrained(inertia_at_rest(eq), at_rest(eq).G, eq.scales.groups)
 
 
 @once
@@ -320,4 +355,4 @@ def pose_metric(eq: Equations) -> Constrained:
     """The same with the rows that hold poses alone."""
     if all(eq.tree.holds_poses):
         return metric(eq)
-    return constrained(mass_at_rest(eq), of_poses(eq.model, at_rest(eq).G), eq.scales.groups)
+    return constrained(inertia_at_rest(eq), of_poses(eq.model, at_rest(eq).G), eq.scales.groups)

@@ -94,6 +94,10 @@ class Tree:
             link = self.links[link].parent
         return chain[::-1]
 
+    def speeds_above(self, link: int) -> int:
+        """How many speeds move a link."""
+        return sum(self.links[k].v.stop - self.links[k].v.start for k in self.path(link))
+
     def common(self, a: int, b: int) -> int:
         """The last link both paths share, −1 for ground."""
         shared = [i for i, j in zip(self.path(a), self.path(b), strict=False) if i == j]

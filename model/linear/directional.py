@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 
 Array = np.ndarray
+AT_ONCE = 32  # directions written out side by side; code for more would be as long as all together
 
 
 class Directional:
@@ -14,7 +15,8 @@ class Directional:
 
     def __init__(self, f: ca.Function, count: int):
         self.f, self.count = f, count
-        self.forward = f.forward(count)  # kept: CasADi would trace it anew
+        # kept: CasADi would trace it anew; it calls what goes along one direction again for each of many
+        self.forward = f.forward(count if count <= AT_ONCE else 1)
 
     def __call__(self, at: Sequence[Any], seeds: Sequence[Array | None]) -> tuple[list[Array], list[Array]]:
         """The results, and Df(at)·seeds: (rows, count) for a vector, (rows × columns, count) for a matrix.

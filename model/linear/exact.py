@@ -44,7 +44,7 @@ from ..equations.loops import (
     velocity_terms,
 )
 from ..equations.solve import factorize
-from ..equations.terms import Equations, terms
+from ..equations.terms import Equations, mass, terms
 from .elimination import elimination, solved
 
 
@@ -153,14 +153,14 @@ def residual_slopes(eq: Equations, dv: Any, lam: Any) -> ResidualSlopes:
 
 def tangent_point(eq: Equations, chart: Any, speeds: int | None = None) -> Tangent:
     """Accelerations, chart and partial derivatives at a state; R_v are the chart's first `speeds` rows."""
-    t, R = terms(eq), chart[:speeds, :]
+    t, M, R = terms(eq), mass(eq), chart[:speeds, :]
     loops = elimination(eq, R, t.G)
     K = Kq = loops.basis()
-    reduced = ca.densify(K.T @ (t.M @ K))
+    reduced = ca.densify(K.T @ (M @ K))
     W = solved(factorize(reduced, list(range(reduced.shape[0]))), K.T).T
     drift = loops.onto(ca.densify(t.gamma))
-    dv = drift + W @ (K.T @ (t.right - t.M @ drift))
-    Z, lam = loops.weights(R.T - t.M @ W), loops.weights(t.right - t.M @ dv)
+    dv = drift + W @ (K.T @ (t.right - M @ drift))
+    Z, lam = loops.weights(R.T - M @ W), loops.weights(t.right - M @ dv)
     part = residual_slopes(eq, ca.densify(dv), lam)
     if not all(eq.tree.holds_poses):
         Kq = elimination(eq, chart, of_poses(eq.model, t.G)).basis()
@@ -228,8 +228,12 @@ def tangent_basis(eq: Equations, R: Any, speeds: int | None = None) -> ca.Functi
 
     Internal states have rows and columns of their own behind these.
     """
-    t = tangent_point(eq, R, speeds)
-    T = ca.blockcat([[t.Kq, ca.SX(*t.K.shape)], [t.L, t.K]])
+    if eq.tree.row_count:
+        t = tangent_point(eq, R, speeds)
+        T = ca.blockcat([[t.Kq, ca.SX(*t.K.shape)], [t.L, t.K]])
+    else:  # K = R⁻¹, and nothing turns with the pose
+        K = elimination(eq, R, ca.SX(0, eq.tree.nv)).basis()
+        T = ca.diagcat(K, K)
     if eq.tree.nz:
         T = ca.diagcat(T, ca.SX.eye(eq.tree.nz))
     arguments, names = _arguments(eq, R)

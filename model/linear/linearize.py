@@ -12,8 +12,10 @@ from ..engine import Engine
 from ..equations.terms import Equations, dynamics
 from ..run.independent import Independent, chart
 from ..state import State
+from ..thresholds import LONG_TREE
 from . import exact as written
 from .along_motions import model_along_motions
+from .columns import by_columns
 from .derivatives_closed import recursive_linear
 from .directional import Directional
 from .model import LinearModel
@@ -128,9 +130,12 @@ def linear_kernel(engine: Engine, chart: Independent) -> Kernel:
 def fewest_operations(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     """A and B by the road that takes fewer operations, as `cutjoint reproduce spencer-linear` counts them.
 
+    Long trees are not written out at all (`columns.py`).
     Where R picks speeds that is the thesis' recursions, which know neither velocity constraints nor
     couplings nor internal states; otherwise automatic differentiation.
     """
+    if R.is_constant() and not eq.tree.row_count and eq.tree.nv > LONG_TREE:
+        return by_columns(eq, R)
     picks = R.is_constant() and R.shape[0] > 0 and all(eq.tree.holds_poses)
     picks = picks and not eq.tree.couplings and not eq.tree.nz
     return recursive_linear(eq, R) if picks else written.linear(eq, R, speeds)

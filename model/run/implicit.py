@@ -37,6 +37,7 @@ from ..equations.prescribed import accelerated
 from ..equations.solve import least_degree, softened
 from ..equations.terms import (
     Equations,
+    mass,
     motion_under_forces,
     rates,
     retraction,
@@ -181,7 +182,7 @@ def _known(eq: Equations, g: Any) -> _Known:
             Eq=part.Eq + inner[0] @ part.internal.zq, Ev=part.Ev + inner[0] @ part.internal.zv
         )
     Ev, cv, EdD, cdD = (ca.sparsify(g * x) for x in (part.Ev, part.cv, part.Eq @ D, part.cq @ D))
-    M, G1 = ca.sparsify(t.M + Ev + g * EdD), ca.sparsify(t.G + cv + g * cdD)
+    M, G1 = ca.sparsify(mass(eq) + Ev + g * EdD), ca.sparsify(t.G + cv + g * cdD)
     factor = factorize_lu(M, list(range(eq.tree.nv))[::-1])
     columns = [solve_lu(factor, ca.densify(row.T)) for row in ca.vertsplit(t.G)]
     S = ca.sparsify(G1 @ ca.horzcat(*columns)) if columns else ca.SX(0, 0)
