@@ -16,6 +16,7 @@ from ..model.compile.kernel import find_compiler
 from ..model.files import write_atomically
 from . import peers, tasks
 from .batch import batch
+from .chains import COUNTS, QUICK_COUNTS, scaling
 from .fmu_step import fmu_step
 from .measure import FULL, QUICK
 from .message import message
@@ -134,8 +135,8 @@ def bench(
             done += SECONDS[task]
             progress(min(done / total, 1.0))
     if "chain" in chosen:
-        counts = tasks.CHAINS[:4] if quick else tasks.CHAINS
-        results["chain"] = tasks.scaling(effort, showing("chain"), counts)
+        counts = QUICK_COUNTS if quick else COUNTS
+        results["chain"] = scaling(effort, showing("chain"), counts, modules)
     results["targets"] = targets(results)
     results["notes"] = notes + _doubts(results)
     progress(1.0)

@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from ..model import Simulation
 from ..model.describe.mechanism import GROUND, Frame
+from ..model.equations.terms import Equations
 from ..model.equations.topology import Link
 from ..model.errors import CutjointError
 from ..model.joints.moves import Ball, Slide, Turn
@@ -78,7 +79,7 @@ class Parts:
     order_v: np.ndarray
 
 
-def parts(simulation: Simulation) -> Parts:
+def parts(simulation: Simulation | Equations) -> Parts:
     """The tree of a mechanism with ball cuts and motors on tree joints, in numbers."""
     mechanism, tree = simulation.mechanism, simulation.tree
     if mechanism.struts or mechanism.loads or any(cut.type != "spherical" for cut in tree.cuts):
@@ -137,7 +138,7 @@ def parts(simulation: Simulation) -> Parts:
     )
 
 
-def _branch_by_branch(simulation: Simulation) -> list[str]:
+def _branch_by_branch(simulation: Simulation | Equations) -> list[str]:
     """The tree's joints so that everything a joint carries comes right behind it."""
     tree = simulation.tree
     joints: list[str] = []

@@ -12,12 +12,13 @@ from .parts import Parts, back, balls, coordinates
 
 NAME = "Pinocchio"
 VERSION = pin.__version__
+SOFT = 1e-8  # proximal term where rows are redundant: it has no solution without
 
 
 class Peer:
     """Constrained forward dynamics and its analytic derivatives, called as the manual shows."""
 
-    def __init__(self, parts: Parts):
+    def __init__(self, parts: Parts, redundant: bool = False):
         self.parts = parts
         self.model = pin.Model()
         self.model.gravity.linear = parts.gravity
@@ -49,7 +50,7 @@ class Peer:
             self.constraint_data.append(constraint.createData())
         pin.initConstraintDynamics(self.model, self.data, self.constraints, self.constraint_data)
         # Loops of full rank need no proximal term: one exact solve, the fastest setting.
-        self.settings = pin.ProximalSettings(1e-12, 0.0, 1)
+        self.settings = pin.ProximalSettings(1e-12, *((SOFT, 2) if redundant else (0.0, 1)))
 
     def state(self, q: Any, v: Any, u: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Coordinates, speeds and joint forces as Pinocchio has them: quaternions end with w."""
@@ -66,6 +67,8 @@ class Peer:
     def dynamics(self, q: Any, v: Any, u: Any) -> Callable[[], Any]:
         """One call of the forward dynamics at a state, to be timed."""
         q, v, tau = self.state(q, v, u)
+        if not self.parts.cuts:  # what it has for trees is faster
+            return lambda: pin.aba(self.model, self.data, q, v, tau)
         call, model, data, settings = pin.constraintDynamics, self.model, self.data, self.settings
         constraints, constraint_data = self.constraints, self.constraint_data
         return lambda: call(model, data, q, v, tau, constraints, constraint_data, settings)

@@ -11,6 +11,7 @@ from ..model.errors import CutjointError
 from ..model.show.table import table
 from .batch import ONE_BY_ONE, ROLLOUT, SCHEMES, TWO_CORES
 from .batch import TASK as BATCH
+from .chains import PEER
 from .fmu_step import IN_C, NATIVE, TASK
 from .tasks import COMPILED, VIRTUAL
 
@@ -79,9 +80,13 @@ def targets(results: Results) -> list[dict[str, Any]]:
     two = [row for row in results.get("speed", []) if row["contender"] == TWO_CORES]
     for row in two:
         promise(f"{row['mechanism']}, rollout: two cores at least 1.8 times one", 1 / row["ratio"], 1.8, True)
-    costs = [row["per_body"] for row in results.get("chain", [])]
-    if costs:
-        promise("chain, cost per body: flat within a factor 2", max(costs) / min(costs), 2, False)
+    for kind in dict.fromkeys(row["chain"] for row in results.get("chain", [])):
+        long = [row for row in results["chain"] if row["chain"] == kind]
+        ten = min(long, key=lambda row: abs(row["bodies"] - 10))
+        grown = long[-1]["per_body"] / ten["per_body"]
+        text = f"chain of {long[-1]['count']} {kind}"
+        promise(f"{text}: a body costs at most twice what it does in one of ten", grown, 2, False)
+        promise(f"{text}: at least 2 times faster than {PEER}", long[-1].get("peer"), 2, True)
     return found
 
 
@@ -142,7 +147,7 @@ def describe(results: Results) -> str:
     if results["compile"]:
         parts.append("Before the first call\n" + _compile(results["compile"]))
     if results["chain"]:
-        parts.append("Chain of four-bars, dynamics\n" + _chain(results["chain"]))
+        parts.append("Chains, dynamics\n" + _chain(results["chain"]))
     if results["targets"]:
         words = [
             (r["target"], f"{r['measured']:.2f}", "yes" if r["met"] else "NO") for r in results["targets"]
@@ -188,10 +193,17 @@ def _compile(rows: Rows) -> str:
 
 def _chain(rows: Rows) -> str:
     words = [
-        (r["fourbars"], r["bodies"], r["operations"], f"{r['best'] * 1e6:.2f}", f"{r['per_body'] * 1e9:.0f}")
+        (
+            f"{r['count']} {r['chain']}",
+            r["bodies"],
+            r["operations"],
+            f"{r['best'] * 1e6:.2f}",
+            f"{r['per_body'] * 1e9:.0f}",
+            f"{r['peer']:.1f}" if "peer" in r else "",
+        )
         for r in rows
     ]
-    return table(words, ("four-bars", "bodies", "operations", "best, us", "ns a body"))
+    return table(words, ("chain", "bodies", "operations", "best, us", "ns a body", f"{PEER}, times ours"))
 
 
 def _heading(results: Results) -> str:
@@ -227,10 +239,11 @@ def draw(path: str | os.PathLike[str], results: Results) -> None:
         axis.set_title(f"{mechanism}: {task}")
     if results["chain"]:
         axis = axes[len(groups)]
-        axis.plot(
-            [r["bodies"] for r in results["chain"]], [r["per_body"] * 1e9 for r in results["chain"]], "o-"
-        )
-        axis.set(title="chain of four-bars: dynamics", xlabel="bodies", ylabel="ns a body")
+        for kind in dict.fromkeys(r["chain"] for r in results["chain"]):
+            long = [r for r in results["chain"] if r["chain"] == kind]
+            axis.plot([r["bodies"] for r in long], [r["per_body"] * 1e9 for r in long], "o-", label=kind)
+        axis.legend()
+        axis.set(title="chains: dynamics", xlabel="bodies", ylabel="ns a body")
         axis.set_ylim(0, 1.3e9 * max(r["per_body"] for r in results["chain"]))
     for axis in axes[count:]:
         axis.set_visible(False)

@@ -20,12 +20,11 @@ from ..model.linear import exact as linear_equations
 from ..model.linear.linearize import Independent, chart, fewest_operations, linear_kernel, underlying_slopes
 from ..model.manifold import step
 from .measure import Effort, Rows, Timing, rows, side_by_side
-from .subjects import Subject, chain
+from .subjects import Subject
 
 Show = Callable[[float], None]
 STEP = 1e-3
 WHILE = 0.02  # seconds over which motions are compared
-CHAINS = (1, 2, 5, 10, 20, 40)
 
 COMPILED = "cutjoint, compiled"
 CALLED = "cutjoint, compiled, fresh arrays"
@@ -143,31 +142,6 @@ def tracing(subject: Subject) -> Rows:
                 row["compile"] = time.perf_counter() - start
         result.append(row)
     return result
-
-
-def scaling(effort: Effort, show: Show, counts: tuple[int, ...] = CHAINS) -> Rows:
-    """Dynamics of chains of four-bars: a cost that grows with the bodies, and no faster."""
-    traced = {}
-    for k, count in enumerate(counts):
-        function = equations.dynamics(equations.equations(chain(count)))
-        traced[count] = function, kernel(function)
-        show(0.5 * (k + 1) / len(counts))
-    timings = side_by_side(
-        {str(count): found.evaluate for count, (_, found) in traced.items()},
-        effort,
-        lambda fraction: show(0.5 + 0.5 * fraction),
-    )
-    return [
-        {
-            "fourbars": count,
-            "bodies": 2 * count + 1,
-            "operations": function.n_instructions(),
-            "compiled": found.compiled,
-            **vars(timings[str(count)]),
-            "per_body": timings[str(count)].best / (2 * count + 1),
-        }
-        for count, (function, found) in traced.items()
-    ]
 
 
 def motor_chart(simulation: Simulation) -> Independent:

@@ -55,7 +55,8 @@ def test_every_part_is_there(quick: tuple[dict[str, Any], Path]) -> None:
         assert 0 < row["best"] <= row["median"]
         assert row["noise"] >= 0
     assert {row["function"] for row in results["compile"]} == {"dynamics", "linearization", "step"}
-    assert [row["bodies"] for row in results["chain"]] == [3, 5, 11, 21]
+    assert [row["bodies"] for row in results["chain"]] == [3, 5, 11, 21, 3, 10]
+    assert all(row["peer"] > 0 for row in results["chain"] if row["count"] == 10)
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -25,7 +25,7 @@ from ..equations.kinematics import Model, outward, quaternions
 from ..equations.outputs import body_readings
 from ..equations.scales import scales
 from ..equations.spatial import lumped
-from ..equations.terms import Equations, Forces, terms
+from ..equations.terms import Equations, Forces, mass, terms
 from ..equations.topology import Tree, span
 from ..errors import SimulationError
 from ..joints.types import TYPES
@@ -107,7 +107,7 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
     build.add_unit_length()
 
     rotors = _Rotors(mechanism, engine, q, dq)
-    M = N.T @ engine.M @ N + rotors.mass
+    M = N.T @ mass(eq) @ N + rotors.mass
     f = N.T @ engine.right + rotors.force
     C, Cq, Ct, Qc = (ca.densify(ca.vertcat(*part)) for part in build.parts)
     laws = ca.horzcat(*build.laws) if build.laws else ca.SX(7, 0)

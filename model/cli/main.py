@@ -12,11 +12,13 @@ import argparse
 import difflib
 import importlib
 import importlib.util
+import logging
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..errors import AssemblyError, CutjointError, SimulationError, UnknownName
@@ -64,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
 def _ended(arguments: list[str], told: Told) -> int:
     """The exit code of a command line that is run."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _telling("cutjoint.model.compile.kernel"):
             warnings.showwarning = _print_once()
             # of a state that is infinite, which is then said in words
             warnings.filterwarnings("ignore", message="invalid value encountered in dot")
@@ -179,6 +181,21 @@ def _fail(message: str, code: int) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     print(f"cutjoint: {' '.join(message.split())}", file=sys.stderr)
     return code
+
+
+@contextmanager
+def _telling(logger: str) -> Iterator[None]:
+    """While this lasts, what is logged of long work is told, a line each."""
+    log, tell = logging.getLogger(logger), logging.StreamHandler(sys.stderr)
+    tell.setFormatter(logging.Formatter("cutjoint: %(message)s"))
+    level = log.level
+    log.setLevel(logging.INFO)
+    log.addHandler(tell)
+    try:
+        yield
+    finally:
+        log.removeHandler(tell)
+        log.setLevel(level)
 
 
 def _print_once() -> Callable[..., None]:

@@ -42,8 +42,16 @@ _IDLE = "tree-dse dse tree-dominator-opts tree-ccp tree-bit-ccp tree-forwprop tr
 _IDLE += " tree-sink forward-propagate cprop-registers"
 WITHOUT_IDLE = tuple(f"-fno-{name}" for name in _IDLE.split())
 TIMEOUT = 600  # seconds for one compilation
+LONG = 100_000  # lines of code, one an operation, whose compilation takes seconds and is told
+MOST = 500_000  # lines that are compiled unasked: half a minute of two processors
 Made = TypeVar("Made")
 LOG = logging.getLogger(__name__)
+
+
+class TooLong(RuntimeError):
+    """Code that would keep a compiler busy for longer than anyone expects."""
+
+
 MOST_KEPT = 4000  # files in the cache: the kernels of some hundred mechanisms, each with its checksum
 
 
@@ -129,7 +137,7 @@ def kernel(function: ca.Function, compile: bool | None = None) -> Kernel:
         return Kernel(function)
 
     def build() -> Kernel:
-        library = build_library(function, compiler)
+        library = build_library(function, compiler, None if compile else MOST)
         return Kernel(ca.external(function.name(), str(library)), library)
 
     return compiled_or_told(build, compiler, compile) or Kernel(function)
@@ -139,6 +147,9 @@ def compiled_or_told(build: Callable[[], Made], compiler: str, compile: bool | N
     """What is built, or None and a warning if the compiler fails; an error where that is insisted on."""
     try:
         return build()
+    except TooLong as problem:
+        warnings.warn(f"{problem}; running in the slower virtual machine", stacklevel=3)
+        return None
     except (OSError, subprocess.SubprocessError, RuntimeError) as problem:
         if compile:
             raise CutjointError(f"the C compiler '{compiler}' failed: {_first_line(problem)}") from problem
@@ -160,11 +171,19 @@ def find_compiler() -> str | None:
     return None
 
 
-def build_library(function: ca.Function, compiler: str) -> Path:
+def build_library(function: ca.Function, compiler: str, most: int | None = MOST) -> Path:
     """Path of the shared library of a function, compiled now or found in the cache."""
     generator = ca.CodeGenerator("kernel.c", {"with_header": False})
     generator.add(function)
     code = generator.dump()
+    lines = code.count("\n")
+    if most is not None and lines > most:
+        raise TooLong(
+            f"'{function.name()}' takes {lines:,} operations, more than the {most:,} that are compiled "
+            "unasked (compile=True asks for it)"
+        )
+    if lines > LONG:
+        LOG.info("compiling '%s', %s operations", function.name(), f"{lines:,}")
     return compiled(code, compiler, key=FORM, change=split_functions)
 
 
@@ -188,9 +207,9 @@ def compiled(
         for name, text in zip(names, files, strict=True):
             Path(folder, f"{name}.c").write_text(text, encoding="utf-8")
         if len(files) > 1:
-            LOG.info("compiling %d files", len(files))
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-                each = ([compiler, *flags[:-1], "-c", f"{name}.c"] for name in names)
+                plain = [flag for flag in flags if flag != "-shared"]
+                each = ([compiler, *plain, "-c", f"{name}.c"] for name in names)
                 list(pool.map(lambda words: _run(words, folder), each))
         sources = [f"{name}.{'o' if len(files) > 1 else 'c'}" for name in names]
         _run([compiler, *flags, "-o", str(made), *sources, *libraries], folder)

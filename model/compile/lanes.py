@@ -17,7 +17,7 @@ from pathlib import Path
 import casadi as ca
 
 from .c_pieces import split_functions
-from .kernel import FLAGS, compiled
+from .kernel import FLAGS, MOST, compiled
 
 
 class NotInLanes(Exception):
@@ -110,7 +110,10 @@ def build_lanes(function: ca.Function, compiler: str) -> Path:
     """Path of the shared library of a function over lanes, compiled now or found in the cache."""
     together = vector_library()
     flags = (*FLAGS, *MORE_FLAGS, *(("-DVECTOR_LIBRARY",) if together else ()))
-    return compiled(in_lanes(function), compiler, flags, ("-lm", *(("-lmvec",) if together else ())))
+    code = in_lanes(function)
+    if code.count("\n") > MOST:
+        raise NotInLanes(f"{function.name()} is too long to compile over lanes")
+    return compiled(code, compiler, flags, ("-lm", *(("-lmvec",) if together else ())))
 
 
 def _checked(body: str) -> str:
