@@ -20,10 +20,11 @@ from cutjoint.model.compile.kernel import find_compiler, kernel
 from cutjoint.model.describe.writer import save
 from cutjoint.model.equations.terms import by_bodies, closure, dynamics, equations
 from cutjoint.model.equations.topology import start_coordinates
-from cutjoint.model.linear.columns import by_columns
-from cutjoint.model.linear.exact import linear
+from cutjoint.model.linear.columns import basis_by_columns, by_columns
+from cutjoint.model.linear.exact import linear, tangent_basis
+from cutjoint.model.run.independent import chart as chart_of
 from mechanisms import five_bar
-from random_mechanisms import random_loop, random_tree
+from random_mechanisms import random_coupled, random_loop, random_rolling, random_tree
 from test_split import long_function, needs_compiler, source
 
 TERMS, KERNEL = "cutjoint.model.equations.terms", "cutjoint.model.compile.kernel"
@@ -98,18 +99,32 @@ def test_redundant_and_singular_loops_are_met_as_before(forced) -> None:
     near(*found, 1e-6)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_columns_are_those_of_the_linear_model_written_out(seed: int) -> None:
-    eq = equations(random_tree(seed, 6))
-    R = ca.sparsify(ca.SX(ca.DM.eye(eq.tree.nv)))
-    random = np.random.default_rng(seed)
-    at = [random.normal(size=n) * 0.3 for n in (eq.tree.nq, eq.tree.nv, eq.u.numel(), eq.p.numel())]
-    for one, other in zip(by_columns(eq, R)(*at), linear(eq, R)(*at), strict=True):
+FREE = {
+    "tree": (random_tree, 3, 5),
+    "loop": (random_loop, 1, 5),
+    "overconstrained": (chain, 2),
+    "coupled": (random_coupled, 0),
+    "rolling": (random_rolling, 0),
+}
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_columns_are_those_of_the_linear_model_written_out(name: str) -> None:
+    make, *arguments = FREE[name]
+    simulation = Simulation(make(*arguments), compile=False)
+    R, speeds = chart_of(simulation.engine, simulation.state, None)
+    simulation.set_inputs(np.random.default_rng(0).normal(size=len(simulation.inputs)))
+    for _ in range(3):
+        simulation.step(2e-3)
+    picked, at = ca.sparsify(ca.SX(ca.DM(R))), (simulation.q, simulation.v, simulation.u, simulation.p)
+    eq = simulation.equations
+    for one, other in zip(by_columns(eq, picked, speeds)(*at), linear(eq, picked, speeds)(*at), strict=True):
         near(one, other)
+    near(basis_by_columns(eq, picked, speeds)(*at), tangent_basis(eq, picked, speeds)(*at))
 
 
 def test_a_long_tree_is_linearized_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cutjoint.model.linear.linearize.LONG_TREE", 4)
+    monkeypatch.setattr("cutjoint.model.linear.linearize.LONG_TREE", 1)
     long = Simulation(links(5), compile=False).linearize()
     monkeypatch.undo()
     short = Simulation(links(5), compile=False).linearize()

@@ -15,7 +15,7 @@ from ..state import State
 from ..thresholds import LONG_TREE
 from . import exact as written
 from .along_motions import model_along_motions
-from .columns import by_columns
+from .columns import basis_by_columns, by_columns
 from .derivatives_closed import recursive_linear
 from .directional import Directional
 from .model import LinearModel
@@ -130,15 +130,25 @@ def linear_kernel(engine: Engine, chart: Independent) -> Kernel:
 def fewest_operations(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     """A and B by the road that takes fewer operations, as `cutjoint reproduce spencer-linear` counts them.
 
-    Long trees are not written out at all (`columns.py`).
+    What has many freedoms is not written out at all (`columns.py`).
     Where R picks speeds that is the thesis' recursions, which know neither velocity constraints nor
     couplings nor internal states; otherwise automatic differentiation.
     """
-    if R.is_constant() and not eq.tree.row_count and eq.tree.nv > LONG_TREE:
-        return by_columns(eq, R)
+    if large(eq, R):
+        return by_columns(eq, R, speeds)
     picks = R.is_constant() and R.shape[0] > 0 and all(eq.tree.holds_poses)
     picks = picks and not eq.tree.couplings and not eq.tree.nz
     return recursive_linear(eq, R) if picks else written.linear(eq, R, speeds)
+
+
+def large(eq: Equations, R: Any) -> bool:
+    """Whether matrices of a chart are too many numbers for code that writes each of them out."""
+    return bool(R.is_constant() and R.shape[0] * eq.tree.nv > LONG_TREE**2)
+
+
+def fewest_of_basis(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
+    """T, written out or column by column."""
+    return (basis_by_columns if large(eq, R) else written.tangent_basis)(eq, R, speeds)
 
 
 def chart_kernel(engine: Engine, name: str, chart: Independent) -> Any:
@@ -153,7 +163,7 @@ def chart_kernel(engine: Engine, name: str, chart: Independent) -> Any:
     key += f"-{speeds}" if speeds < len(R) else ""
 
     def make(eq: Equations) -> ca.Function:
-        function = fewest_operations if name == "linear" else getattr(written, name)
+        function = fewest_operations if name == "linear" else fewest_of_basis
         return function(eq, ca.sparsify(ca.SX(ca.DM(R))) if folded else ca.SX.sym("R", *R.shape), speeds)
 
     found = engine.kernel(key, make)
