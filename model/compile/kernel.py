@@ -43,7 +43,7 @@ _IDLE += " tree-sink forward-propagate cprop-registers"
 WITHOUT_IDLE = tuple(f"-fno-{name}" for name in _IDLE.split())
 TIMEOUT = 600  # seconds for one compilation
 LONG = 100_000  # lines of code, one an operation, whose compilation takes seconds and is told
-MOST = 500_000  # lines that are compiled unasked: half a minute of two processors
+MOST = 800_000  # lines that are compiled unasked: a minute of a processor, less of several
 Made = TypeVar("Made")
 LOG = logging.getLogger(__name__)
 
