@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..model.compile.c_pieces import files_of
 from ..model.compile.kernel import (
     WITHOUT_IDLE,
     cache_folder,
@@ -57,6 +58,11 @@ FLAGS = ("-std=c99", "-fvisibility=hidden", "-fno-math-errno")
 # are handed on, but for the loops of the singular values. Fused multiply-adds, which ISO C leaves out, only
 # in the step for processors that have them.
 GENERATED = ("kernels.c", "derivatives.c", "adjoint.c", "joints.c", "servo.c", "step.c", "step_fast.c")
+SHARED = (
+    "kernels.c",
+    "derivatives.c",
+    "adjoint.c",
+)  # those that may be cut; step_fast.c needs the step whole
 LOOPS = ("numeric.c",)
 FUSED = ("-ffp-contract=fast", "-fexpensive-optimizations")
 APART, DROPPED = ("-ffunction-sections",), ("-Wl,--gc-sections",)  # functions that nobody calls are left out
@@ -168,10 +174,25 @@ def _objects(
     optimize: int,
     extra: Sequence[str] = (),
 ) -> list[str]:
+    sources, units = _shared_out(folder, sources, units)
     longest_first = sorted(units, key=lambda unit: -len(_text(sources, unit)))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(lambda unit: _object(place, folder, sources, unit, optimize, extra), longest_first))
     return [_made(unit) for unit in units]
+
+
+def _shared_out(
+    folder: Path, sources: Mapping[str, str], units: Sequence[str]
+) -> tuple[Mapping[str, str], Sequence[str]]:
+    """The same with what is long in several files: no compiler sees all of a large mechanism."""
+    texts = dict(sources)
+    for unit in (unit for unit in units if unit in SHARED):
+        stem = Path(unit).stem
+        texts[unit], *others = files_of(sources[unit], name=f"cj_{stem}")
+        texts |= {f"{stem}_{k}.c": text for k, text in enumerate(others)}
+    added = [name for name in texts if name not in sources]
+    _write(folder, {name: texts[name] for name in (*added, *(SHARED if added else ())) if name in texts})
+    return texts, [*units, *added]
 
 
 def _link_flags(name: str) -> list[str]:
@@ -188,7 +209,12 @@ def unit_flags(unit: str, optimize: int, gcc: bool = True) -> list[str]:
     """How one file is compiled: by gcc, which leaves out what gains nothing, or by others."""
     level = optimize if unit in LOOPS else min(optimize, 1)
     flags = [*FLAGS, f"-O{level}", "-g0", *(FUSED if unit == "step_fast.c" else ())]
-    return [*flags, *(WITHOUT_IDLE if gcc and unit in GENERATED else ())]
+    return [*flags, *(WITHOUT_IDLE if gcc and _traced(unit) else ())]
+
+
+def _traced(unit: str) -> bool:
+    """Whether a file, or what it is a part of, was generated."""
+    return re.sub(r"_\d+\.c$", ".c", unit) in GENERATED
 
 
 def _text(sources: Mapping[str, str], unit: str) -> str:
@@ -213,7 +239,7 @@ def _object(
     flags = unit_flags(unit, optimize, is_gcc(said))
     made = Path(folder, _made(unit))
     build = [*command, *flags, "-c", unit, "-o", made.name]
-    if unit not in GENERATED:
+    if not _traced(unit):
         return _run([*build, *extra], folder)
     entry = cache_folder() / f"{digest(_text(sources, unit), said, *command, *flags)}.o"
     if used(entry):

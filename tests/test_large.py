@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from cutjoint.benchmarks.chains import links
 from cutjoint.benchmarks.subjects import chain
+from cutjoint.fmu.export import export
 from cutjoint.model import Mechanism, Simulation
 from cutjoint.model.cli.main import main
 from cutjoint.model.compile.c_pieces import files_of, split_functions
@@ -179,6 +180,29 @@ def test_a_long_compilation_is_told(
     save(links(2), file)
     assert main(["simulate", str(file), "--time", "0.01"]) == 0
     assert re.search(r"^cutjoint: compiling 'step', [\d,]+ operations$", capsys.readouterr().err, re.M)
+
+
+@needs_compiler
+def test_an_fmu_of_several_files_moves_as_the_engine_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fmpy = pytest.importorskip("fmpy")
+    cut: list[int] = []
+
+    def files(code: str, name: str) -> list[str]:
+        found = files_of(code, 1000, name)
+        cut.append(len(found))
+        return found
+
+    monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
+    monkeypatch.setattr("cutjoint.fmu.c_compile.files_of", files)
+    export(links(6), tmp_path / "links.fmu", picture=False)
+    assert max(cut) > 3
+    simulation = Simulation(links(6), compile=False)
+    for _ in range(20):
+        simulation.step(1e-3)
+    found = fmpy.simulate_fmu(str(tmp_path / "links.fmu"), stop_time=0.02, output_interval=1e-3)
+    near([found[f"joint.pin{k}.position"][-1] for k in range(6)], simulation.q)
 
 
 @pytest.mark.slow

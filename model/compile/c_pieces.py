@@ -35,6 +35,7 @@ ARGUMENT = re.compile(r"arg\[(\d+)\]\? arg\[\1\]\[(\d+)\] : 0")
 RESULT = re.compile(r"if \(res\[(\d+)\]!=0\) res\[\1\]\[(\d+)\]")
 VARIABLE = re.compile(r"\ba\d+\b")
 PIECE = re.compile(r"^static (__attribute__\(\(noinline)(\)\) void \w+\([^)]*\)) \{\n.*?^\}\n", re.M | re.S)
+NUMBERED = re.compile(r"\bcasadi(_f\d+_\d+\()")
 BEFORE = re.compile(r"^(?:static (?:int casadi_f|__attribute__\(\(noinline)|/\* \w+:\()", re.M)
 OUTWARD = re.compile(r"^(?:CASADI_SYMBOL_EXPORT |(?=(?:casadi_real|casadi_int|void) casadi_\w+\())", re.M)
 
@@ -52,8 +53,11 @@ def split_functions(source: str, size: int = SIZE) -> str:
     return FUNCTION.sub(lambda found: _rewritten(found, size), source)
 
 
-def files_of(source: str, size: int = FILE) -> list[str]:
-    """The same C code as files of so many lines: the first calls the pieces that the others hold."""
+def files_of(source: str, size: int = FILE, name: str = "casadi") -> list[str]:
+    """The same C code as files of so many lines: the first calls the pieces that the others hold.
+
+    Their names, which the linker sees, begin with `name`.
+    """
     begin = BEFORE.search(source)
     if begin is None or source.count("\n") < 2 * size:
         return [source]
@@ -69,7 +73,8 @@ def files_of(source: str, size: int = FILE) -> list[str]:
         files[-1] += found[0].removeprefix("static ")
         return ""
 
-    before, after = source[: begin.start()], PIECE.sub(moved, source[begin.start() :])
+    before, after = source[: begin.start()], NUMBERED.sub(rf"{name}\1", source[begin.start() :])
+    after = PIECE.sub(moved, after)
     shared, known = OUTWARD.sub("static ", before), "".join(declared)
     return [before + known + after, *(shared + known + text for text in files)]
 
