@@ -115,7 +115,7 @@ def test_the_singular_value_and_the_rank_are_numpys(tmp_path: Path) -> None:
     """The one numeric routine that is written in C by hand, and what it leaves behind."""
     for name in ("core.h", "numeric.c"):
         shutil.copy(Path(c_compile.__file__).parent / "c" / name, tmp_path)
-    sizes = [f"N{x}" for x in ("Q", "V", "U", "P", "M", "F", "I", "Y", "LINEAR", "VERDICT")]
+    sizes = [f"N{x}" for x in ("Q", "V", "U", "P", "M", "F", "I", "Y", "LINEAR", "SENSED", "VERDICT")]
     sizes += [f"SIZE_{x}" for x in ("ARG", "RES", "IW", "W")] + ["SLOT_END"]
     (tmp_path / "sizes.h").write_text("".join(f"#define {n} 1\n" for n in sizes))
     (tmp_path / "names.h").touch()
