@@ -173,13 +173,14 @@ class Scene:
         return [self.scene.get_handle_by_name(name) for name in names or [path]]
 
     def _add_ground(self, held: Points, width: float) -> None:
-        """A grid under the mechanism, and a foot at every joint on ground."""
-        feet = held if len(held) else np.zeros((1, 3))
+        """A grid under ground, which is what it looks like, or else a foot at every joint on it."""
+        solid = GROUND in {visual.body for visual, _ in self._visuals}
+        feet = self._drawn[GROUND] if solid else held if len(held) else np.zeros((1, 3))
         low = feet[np.argmin(feet @ self.up)]
         cell = 10.0 ** np.floor(np.log10(self.size / 2))
         self._section = 5 * cell
         middle = feet.mean(axis=0)
-        lower = 0.0 if self.follows else 0.05 * self.size
+        lower = 0.0 if self.follows or solid else 0.05 * self.size
         self._grid_place = middle + self.up * (self.up @ (low - middle)) - lower * self.up
         self._grid = self.scene.add_grid(
             f"{self.root}/ground/grid",
@@ -190,7 +191,7 @@ class Scene:
             position=self._grid_place,
             wxyz=orientation(tuple(self.up.tolist())),
         )
-        for k, foot in enumerate(() if self.follows else feet):
+        for k, foot in enumerate(() if self.follows or solid else feet):
             vertices, faces = swollen(np.array([foot, foot - 0.05 * self.size * self.up]), 2 * self.thick)
             named = f"{self.root}/ground/foot{k}"
             self.scene.add_mesh_simple(named, vertices, faces, color=(150, 150, 150))
