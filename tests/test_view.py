@@ -167,6 +167,19 @@ def test_arrows_stay_at_their_joints_and_on_the_screen() -> None:
             assert seen >= 6
 
 
+def test_what_floats_is_followed() -> None:
+    """A bicycle is as large in the window after a second as at first, and leaves nothing of itself behind."""
+    with viewing("bicycle", seconds=1.0, gravity=None) as viewer:
+        (station,) = viewer.stations
+        first = station.scene.cloud()
+        viewer.locked(lambda: viewer.scrub(1.0))
+        now = station.scene.cloud()
+        gone = station.simulation.outputs()["body.rear_wheel.position"][0]
+        assert abs(gone) > 2 and np.abs(now.mean(axis=0) - first.mean(axis=0)).max() < 0.2
+        spots = [handle.position for handle in station.scene._joints.values() if handle.visible]
+        assert np.abs(np.add(spots, station.scene.origin) - now.mean(axis=0)).max() < 1.5
+
+
 def test_a_blow_does_not_make_all_other_arrows_vanish() -> None:
     usual = [90.0] * 95
     assert arrow_newtons(usual, 50.0) == arrow_newtons([*usual, 1e6, 2e6], 50.0) == 100.0
@@ -262,6 +275,16 @@ def test_named_frames_have_a_path(tmp_path: Path) -> None:
     path.write_text(f"{TWO_BARS}frames:\n  nose: {{body: tip, at: [0, 0, 1.5]}}\n")
     simulation = Simulation(with_handles(load(str(path))), compile=False)
     np.testing.assert_allclose(simulation.outputs()["frame.nose.position"], (0, 0, 1.5), atol=1e-12)
+
+
+def test_the_grid_lies_under_what_ground_looks_like(tmp_path: Path) -> None:
+    path = tmp_path / "based.yaml"
+    shape = "{body: ground, shape: cylinder, size: [0.1, 0.4], at: [0, 0, -0.2]}"
+    path.write_text(f"{TWO_BARS}visuals:\n  base: {shape}\n")
+    with viewing(str(path)) as viewer:
+        scene = viewer.stations[0].scene
+        assert scene._grid.position[2] == pytest.approx(-0.4)
+        assert scene.cloud()[:, 2].min() == pytest.approx(-0.4)
 
 
 @pytest.fixture

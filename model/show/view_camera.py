@@ -97,8 +97,11 @@ class Cameras:
         return (far, middle) if np.linalg.norm(way) <= most else (close + axes[2] * most, close)
 
     def _here(self) -> np.ndarray:
-        """What is drawn at the present frame."""
-        return np.vstack([station.scene.cloud() for station in self.stations])
+        """What is drawn at the present frame, and all of the paths."""
+        found = [station.scene.cloud() for station in self.stations]
+        for s in self.stations:
+            found += [s.line.values(s.places[path]) + s.scene.origin for path in s.traced]
+        return np.vstack(found)
 
     def _along(self) -> list[np.ndarray]:
         """What is drawn, at every frame that is known."""
@@ -109,8 +112,6 @@ class Cameras:
                 simulation.put(state)
                 found.append(station.scene.cloud(simulation.body_poses()))
             simulation.put(line.frames[line.now])
-            places = [line.values(station.places[path]) for path in station.traced]
-            found += [points + station.scene.origin for points in places]
         return found
 
     def look(self, client: Any, preset: str) -> None:

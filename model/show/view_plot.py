@@ -26,10 +26,9 @@ class Plots:
         self.panel.set_width(WIDE)
         self.shown: dict[tuple[str, str], tuple[Station, str, Any]] = {}
 
-    def place(self, picture: float) -> None:
-        """At the left of a picture so many pixels wide; of a narrow one below the controls."""
-        room = picture + (WIDE if self.beside and self.panel.visible else 0)
-        if self.beside != (room >= 2 * WIDE):
+    def place(self, window: float) -> None:
+        """At the left of the picture; in a window that is less than three panels wide below the controls."""
+        if self.beside != (window >= 3 * WIDE):
             self.beside = not self.beside
             if self.beside:
                 self.panel.dock_left()

@@ -72,7 +72,7 @@ class Scene:
             handle.position = outputs[f"body.{body.name}.position"]
             handle.wxyz = outputs[f"body.{body.name}.orientation"]
         for joint in self.mechanism.joints:
-            self._joints[joint.name].position = at(poses[joint.parent], joint.on_parent.position)
+            self._joints[joint.name].position = self._spot(joint)
         for label, motor in zip(self._labels, self.mechanism.motors, strict=True):
             label.position = self._joints[motor.joint].position
         self._rods.points = self._rod_ends()
@@ -84,6 +84,12 @@ class Scene:
             gone = self._middle(poses) - self._first
             level = gone - self.up * (self.up @ gone)
             self._grid.position = self._grid_place + self._section * np.round(level / self._section)
+
+    def _spot(self, joint: Joint) -> Points:
+        """Where a joint is marked: where its parent holds it; what rolls is nowhere held."""
+        if all(TYPES[joint.type].holds_poses):
+            return at(self.poses[joint.parent], joint.on_parent.position)
+        return at(self.poses[joint.child], joint.on_child.position)
 
     @property
     def origin(self) -> Points:
@@ -123,9 +129,10 @@ class Scene:
         self._traces.clear()
 
     def cloud(self, poses: Mapping[str, Pose] | None = None) -> Points:
-        """Corners of all that is drawn, in the scene, of the present pose or another; and the paths."""
-        found = [at_all((poses or self.poses)[name], points) for name, points in self._drawn.items()]
-        found += [handle.points.reshape(-1, 3) for handle in self._traces.values()]
+        """Corners of all that is drawn, in the scene, of the present pose or another."""
+        left = {GROUND} if self.follows else set()  # behind, by one that floats
+        drawn = {name: points for name, points in self._drawn.items() if name not in left}
+        found = [at_all((poses or self.poses)[name], points) for name, points in drawn.items()]
         gone = self._middle(poses or self.poses) - self._first if self.follows else 0.0
         return np.asarray(np.vstack(found) + self.place - gone)
 
