@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser
-from cutjoint.model import Simulation, list_examples, load
+from cutjoint.model import Engine, Simulation, list_examples, load
 from cutjoint.model.cli import main as command
 from cutjoint.model.cli.view import find_port
 from cutjoint.model.errors import CutjointError
@@ -40,10 +41,16 @@ joints:
 """
 
 
+@cache
+def engine(name: str, gravity: float | None) -> Engine:
+    """Traced once for all tests that show it."""
+    return Engine(with_handles(load(name)), gravity=gravity, compile=False)
+
+
 @contextlib.contextmanager
 def viewing(*names: str, seconds: float = 0.0, gravity: float | None = 0.0, **how: Any) -> Iterator[Viewer]:
     pytest.importorskip("viser", reason="viser, of the extra 'view', is not installed")
-    found = [Simulation(with_handles(load(name)), gravity=gravity, compile=False) for name in names]
+    found = [Simulation(engine(name, gravity)) for name in names]
     for simulation in found:
         simulation.set_inputs(dict.fromkeys(own_inputs(simulation), TORQUE))
     viewer = Viewer(found, find_port(None), seconds, **how)
@@ -63,8 +70,8 @@ def by_hand(**what: Any) -> SimpleNamespace:
 
 @pytest.fixture
 def line() -> TimeLine:
-    simulation = Simulation("stewart", gravity=0.0, compile=False)
-    simulation.set_inputs([TORQUE] * 3)
+    simulation = Simulation(engine("stewart", 0.0))
+    simulation.set_inputs(dict.fromkeys(own_inputs(simulation), TORQUE))
     return TimeLine(simulation)
 
 

@@ -55,8 +55,9 @@ function player(scene, canvas, arrows) {
     const a = flat(place), b = flat(add(place, force, scale));
     line([a, b], scene.colours.arrow, 3);
     const angle = Math.atan2(b[1] - a[1], b[0] - a[0]);
-    const side = t => [b[0] + 12 * Math.cos(angle + t), b[1] + 12 * Math.sin(angle + t)];
-    if (Math.hypot(b[0] - a[0], b[1] - a[1]) > 8) line([side(-2.6), b, side(2.6)], scene.colours.arrow, 3);
+    const head = Math.min(12, Math.hypot(b[0] - a[0], b[1] - a[1]) / 2);
+    const side = t => [b[0] + head * Math.cos(angle + t), b[1] + head * Math.sin(angle + t)];
+    line([side(-2.6), b, side(2.6)], scene.colours.arrow, 3);
   }
   // What the picture is centred on: a mechanism that floats is followed.
   function centre(y) {
