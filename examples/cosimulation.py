@@ -3,7 +3,7 @@
 The mechanism is native code, the controller Python (pythonfmu); libcosim passes angles and speeds
 one way and torques the other, every millisecond. Run it with
 
-    pip install 'cutjoint[fmu]' libcosimpy
+    pip install '.[fmu]' libcosimpy
     python -m cutjoint.examples.cosimulation cosimulation.png
 """
 

@@ -10,7 +10,7 @@ which acts on the hook. Three masters couple them at communication points:
 
 Run it with
 
-    pip install 'cutjoint[fmu]' libcosimpy
+    pip install '.[fmu]' libcosimpy
     python -m cutjoint.examples.cut_in_two
 """
 

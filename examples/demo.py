@@ -23,6 +23,7 @@ import numpy as np
 
 from ..model import CutjointError, Simulation, load
 from ..model.compile.kernel import find_compiler
+from ..model.errors import brought_by
 from ..model.files import write_atomically
 from ..model.linear.linear_plot import draw_linear
 from ..model.run.equilibrium import hold
@@ -172,7 +173,7 @@ class Demo:
             gap = np.abs(theirs - ours[: len(theirs)]).max()
             rows += [("run in FMPy", f"{seconds:.2f} s"), ("differs from Python by", f"{gap:.1e} m at most")]
         else:
-            note += " FMPy is not installed; 'pip install cutjoint[fmu]' brings it."
+            note += f" FMPy is not installed; {brought_by('fmu')}."
         about = "The same step as a functional mock-up unit, run by an independent importer."
         command = f"cutjoint export {MECHANISM} -o {path.name}" + (
             "" if self.compiler else " --runtime python"
@@ -205,9 +206,7 @@ class Demo:
         )
         chapter = Chapter("Web page", f"cutjoint export {MECHANISM} --page live.html", about)
         if importlib.util.find_spec("ziglang") is None:
-            chapter.note = (
-                "No compiler for web pages ('pip install cutjoint[cross]'): the motion is recorded."
-            )
+            chapter.note = f"No compiler for web pages ({brought_by('cross')}): the motion is recorded."
             self.motion_part = self._film()
             return chapter
         from ..fmu import page as web

@@ -23,7 +23,7 @@ from ..model.compile.kernel import (
     kept,
     used,
 )
-from ..model.errors import CutjointError
+from ..model.errors import CutjointError, brought_by
 from ..model.programs import run_program, scratch_folder
 
 TIMEOUT = 900  # seconds for one file
@@ -104,10 +104,10 @@ def compilers(name: str) -> list[str]:
         return zig
     if name == here():
         raise CutjointError(
-            "no C compiler found; install gcc or clang, or 'pip install cutjoint[cross]', "
-            "or export with --runtime python, which needs none"
+            "no C compiler found; install gcc or clang, or export with --runtime python, which needs none, "
+            f"or take zig's: {brought_by('cross')}"
         )
-    raise CutjointError(f"compiling for {name} needs a cross compiler: 'pip install cutjoint[cross]'")
+    raise CutjointError(f"compiling for {name} needs a cross compiler; {brought_by('cross')}")
 
 
 def _zig(name: str, targets: Mapping[str, Platform] = TARGETS) -> list[str]:

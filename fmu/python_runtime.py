@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from ..model.describe.writer import write as to_yaml
-from ..model.errors import CutjointError
+from ..model.errors import CutjointError, brought_by
 from . import documentation, xml_fmi2
 from .archive import content_token, write_zip
 from .c_sources import TOKEN
@@ -33,7 +33,7 @@ def write_python_fmu(plan: Plan, path: Path, picture: bool = True) -> None:
     try:
         import pythonfmu
     except ImportError:
-        raise CutjointError("--runtime python needs pythonfmu: 'pip install cutjoint[fmu]'") from None
+        raise CutjointError(f"--runtime python needs pythonfmu; {brought_by('fmu')}") from None
     home = Path(pythonfmu.__file__).parent
     shown = [v for v in plan.variables if v.kind not in ("state", "derivative", "coordinate")]
     contents, documents = documentation.documentation(plan, 2, picture)

@@ -19,3 +19,8 @@ class SimulationError(CutjointError):
 
 class UnknownName(SimulationError):
     """A name that is not in the table of variables: the message has the nearest that is."""
+
+
+def brought_by(extra: str) -> str:
+    """How to get what an extra of `pyproject.toml` brings: no package index has Cutjoint, a clone does."""
+    return f"\"pip install '.[{extra}]'\" in a clone of Cutjoint brings it"

@@ -18,6 +18,7 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray, String
 
 from ..model import CutjointError
+from ..model.errors import brought_by
 from ..model.files import write_atomically
 from .loop import Loop
 
@@ -32,7 +33,7 @@ class McapRecorder:
         try:
             from mcap.writer import CompressionType, Writer
         except ImportError as problem:
-            raise CutjointError("recording needs the package mcap: 'pip install cutjoint[ros]'") from problem
+            raise CutjointError(f"recording needs the package mcap; {brought_by('ros')}") from problem
         self._files = ExitStack()
         whole = self._files.enter_context(write_atomically(path))
         self._stream = self._files.enter_context(whole.open("wb"))

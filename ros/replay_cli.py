@@ -12,6 +12,7 @@ import numpy as np
 
 from ..model import CutjointError, Simulation, load
 from ..model.cli.common import Options, positive
+from ..model.errors import brought_by
 from ..model.run.joint_values import JointValues
 from ..model.run.live import made_live
 from ..model.state import State
@@ -129,7 +130,7 @@ def _reader(stream: Any) -> Any:
         from mcap.reader import make_reader
         from mcap_ros2.decoder import DecoderFactory
     except ImportError as problem:
-        raise CutjointError("replay needs mcap-ros2-support: 'pip install cutjoint[ros]'") from problem
+        raise CutjointError(f"replay needs mcap-ros2-support; {brought_by('ros')}") from problem
     try:
         reader = make_reader(stream, decoder_factories=[DecoderFactory()])
         reader.get_header()

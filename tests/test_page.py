@@ -16,6 +16,7 @@ from cutjoint.fmu import export_page
 from cutjoint.fmu.page import plan_page
 from cutjoint.model import Simulation, load
 from cutjoint.model.cli.main import USAGE, main
+from cutjoint.model.errors import brought_by
 from cutjoint.model.show import player
 from fmu_tools import exported, initialize, instance, without_limits
 
@@ -183,6 +184,6 @@ def test_without_a_compiler_for_it_the_page_says_what_to_install(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ziglang" else there(name))
     assert main(["export", NAME, "--page", str(tmp_path / "p.html")]) == USAGE
     assert capsys.readouterr().err == (
-        "cutjoint: compiling for a web page needs a cross compiler: 'pip install cutjoint[cross]'\n"
+        f"cutjoint: compiling for a web page needs a cross compiler; {brought_by('cross')}\n"
     )
     assert not list(tmp_path.iterdir())

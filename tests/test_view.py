@@ -19,7 +19,7 @@ from browser import Browser
 from cutjoint.model import Engine, Simulation, list_examples, load
 from cutjoint.model.cli import main as command
 from cutjoint.model.cli.view import find_port
-from cutjoint.model.errors import CutjointError
+from cutjoint.model.errors import CutjointError, brought_by
 from cutjoint.model.joints.euler import rotation
 from cutjoint.model.show.measures import LONGEST, arrow_newtons, round_up
 from cutjoint.model.show.pull import grab, held_point, own_inputs, with_handles
@@ -444,7 +444,7 @@ def test_without_viser_it_says_what_to_install(capsys: Capture, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "viser", None)
     assert command.main(["view", "stewart"]) == command.USAGE
     err = capsys.readouterr().err
-    assert "run 'pip install cutjoint[view]'" in err and err.count("\n") == 1
+    assert brought_by("view") in err and err.count("\n") == 1
 
 
 # -- parts ---------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 
-from ..errors import CutjointError
+from ..errors import CutjointError, brought_by
 from .native import LOOK, threads
 from .store import Store
 from .sweep import Sweep, SweepPart, engine_of, make_part
@@ -122,7 +122,7 @@ def _client(cluster: Any) -> Iterator[Any]:
         yield cluster
         return
     if find_spec("distributed") is None:
-        raise CutjointError("clusters need Dask; install it with pip install 'cutjoint[cluster]'")
+        raise CutjointError(f"clusters need Dask; {brought_by('cluster')}")
     import dask
     from distributed import Client
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import Engine
-from ..errors import CutjointError, SimulationError
+from ..errors import CutjointError, SimulationError, brought_by
 from ..state import State
 from .kernels import BatchKernel
 from .rollout import reading, rollout
@@ -19,9 +19,7 @@ try:
     from gymnasium import spaces
     from gymnasium.vector import AutoresetMode, VectorEnv
 except ImportError as problem:
-    raise CutjointError(
-        "environments need Gymnasium; install it with pip install 'cutjoint[learn]'"
-    ) from problem
+    raise CutjointError(f"environments need Gymnasium; {brought_by('learn')}") from problem
 
 Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Ending = Callable[[np.ndarray], np.ndarray]

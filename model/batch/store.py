@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CutjointError
+from ..errors import CutjointError, brought_by
 from ..files import write_atomically
 from .sweep import Sweep, SweepPart
 
@@ -28,7 +28,7 @@ SUMMARY = "summary.json"
 def need_parquet() -> None:
     """One sentence if pyarrow is missing, before the work starts."""
     if find_spec("pyarrow") is None:
-        raise CutjointError("sweeps are written by pyarrow; install it with pip install 'cutjoint[sweep]'")
+        raise CutjointError(f"sweeps are written by pyarrow; {brought_by('sweep')}")
 
 
 class Store:

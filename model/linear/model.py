@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..display import Displayed
-from ..errors import CutjointError
+from ..errors import CutjointError, brought_by
 from ..files import write_atomically
 
 
@@ -98,9 +98,7 @@ class LinearModel(Displayed):
         try:
             import control
         except ImportError as error:
-            raise CutjointError(
-                "python-control is not installed; run: pip install 'cutjoint[control]'"
-            ) from error
+            raise CutjointError(f"python-control is not installed; {brought_by('control')}") from error
         signals = {"states": self.states, "inputs": self.inputs, "outputs": self.outputs}
         names = {what: [name.replace(".", "/") for name in group] for what, group in signals.items()}
         blocks = (self.A, self.B, self.C, self.D)
