@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from ..model import Simulation
+from ..model import Engine, Simulation
 from ..model.design.sensitivity import motion_sensitivities
-from ..model.loading import load
 
 PATHS = ("body.coupler.mass", "joint.ground_pin.on_parent.position[1]")
 MEASURED = ("joint.crank_pin.position", "joint.ground_pin.position")
@@ -40,14 +40,16 @@ class Identified:
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
 
+@cache
+def engine() -> Engine:
+    """The four-bar with both numbers as parameters: one for all values, so that nothing is traced twice."""
+    return Engine("fourbar", changeable=PATHS, compile=False)
+
+
 def motion(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The measured angles over time with these numbers, (times · angles), and their derivatives."""
-    from ..model.describe.parameters import replace_value
-
-    mechanism = load("fourbar")
-    for path, value in zip(PATHS, values, strict=True):
-        mechanism = replace_value(mechanism, path, float(value))
-    simulation = Simulation(mechanism, start=HELD, compile=False)
+    numbers = dict(zip(PATHS, values.tolist(), strict=True))
+    simulation = Simulation(engine(), parameters=numbers, start=HELD)
     simulation.set_inputs([TORQUE])
     found = motion_sensitivities(simulation, TIME, MEASURED, PATHS, STEP, EVERY, independent=["crank_pin"])
     return found.values.ravel(), found.matrix.reshape(-1, len(PATHS))

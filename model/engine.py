@@ -7,6 +7,7 @@ the options, and finds compiled code in the cache.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -55,6 +56,7 @@ RARE = (
     "driven_jacobian",
 )  # once a start: compiling would take longer
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
+MOST_OTHERS = 20  # choices of parameters whose equations are kept beside the mechanism's own
 
 
 class Assembled(NamedTuple):
@@ -106,8 +108,9 @@ class Engine:
         self._traced: dict[str, ca.Function] = {}
         self._kernels: dict[str, Kernel] = {}
         self._lanes: dict[str, LaneKernel | None] = {}
-        self._often = False
+        self._often, self._plain = False, set[str]()  # those never compiled
         self._ranks: dict[bytes, tuple[int, np.ndarray]] = {}
+        self._others: dict[tuple[tuple[str, str], ...], Engine] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Engine, compile=self.compile), (self.mechanism,)
@@ -125,13 +128,16 @@ class Engine:
                 self._traced[name] = (make or known.get(name) or getattr(terms, name))(self.equations)
         return self._traced[name]
 
-    def kernel(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> Kernel:
-        """A traced function as fast code, built when it is first needed."""
+    def kernel(
+        self, name: str, make: Callable[[Equations], ca.Function] | None = None, native: bool = True
+    ) -> Kernel:
+        """A traced function as fast code, built when it is first needed; not `native`: never compiled."""
         if name not in self._kernels:
             of = self._identity if make is None or ours(make) else ""
-            self._kernels[name] = remembered(
-                of, name, lambda: self.traced(name, make), self.compile, self._often or name not in RARE
-            )
+            native = native and (self._often or name not in RARE)
+            if not native:
+                self._plain.add(name)
+            self._kernels[name] = remembered(of, name, lambda: self.traced(name, make), self.compile, native)
         return self._kernels[name]
 
     def lanes(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> LaneKernel | None:
@@ -149,8 +155,20 @@ class Engine:
 
     @property
     def compiled(self) -> bool:
-        """Whether everything traced so far runs as compiled code."""
-        return all(k.compiled for name, k in self._kernels.items() if name not in RARE)
+        """Whether everything traced so far that could be compiled runs as compiled code."""
+        return all(k.compiled for name, k in self._kernels.items() if name not in self._plain)
+
+    def with_symbols(self, names: Mapping[str, str]) -> "Engine":
+        """The same mechanism with these numbers, name -> path, as its parameters: made once, and kept."""
+        if names == self.mechanism.parameters:
+            return self
+        key = tuple(names.items())
+        if key not in self._others:
+            if len(self._others) >= MOST_OTHERS:
+                del self._others[next(iter(self._others))]
+            mechanism = replace(self.mechanism, parameters=dict(names))
+            self._others[key] = Engine(mechanism, compile=self.compile)
+        return self._others[key]
 
     # -- loops -------------------------------------------------------------------------------
 

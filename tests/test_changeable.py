@@ -33,6 +33,16 @@ def test_geometry_by_its_path_is_assembled_anew() -> None:
     assert np.array_equal(s.p, place)
 
 
+def test_a_name_that_the_description_gave_to_another_number_stays_its_own() -> None:
+    """`body_coupler_mass` led to the crank's mass, and was lost."""
+    named = replace(load("fourbar"), parameters={"body_coupler_mass": "body.crank.mass"})
+    s = Simulation(named, compile=False, parameters={MASS: 3.5, "body_coupler_mass": 2.5})
+    assert (s.engine.described(s.p).body("coupler").mass, s.engine.described(s.p).body("crank").mass) == (
+        3.5,
+        2.5,
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -175,6 +175,35 @@ def test_a_planar_loop_can_not_follow_a_number_that_leaves_the_plane():
         sensitivities(simulation, "energy", f"joint.{cut}.on_child.position")
 
 
+def test_the_same_question_is_traced_once(monkeypatch):
+    """At other states and with other values of parameters too; each call wrote all equations anew."""
+    mechanism, asked = load("fourbar"), ["body.coupler.mass", "gravity[3]", "tip"]
+    mechanism = replace(mechanism, parameters={"tip": "body.rocker.com", "down": "gravity[3]"})
+    simulation = Simulation(mechanism, compile=False)
+    sensitivities(simulation, "energy", asked)
+    motion_sensitivities(simulation, 0.01, "energy", asked)
+    simulation.run(0.1)
+    simulation.set_parameters(tip=[0.05, 0.0, 0.01], down=-3.7)
+    built = []
+    monkeypatch.setattr("cutjoint.model.compile.cache.LOG.info", lambda *what: built.append(what))
+    found = sensitivities(simulation, "energy", asked)
+    along = motion_sensitivities(simulation, 0.01, "energy", asked)
+    assert not built
+    anew = Simulation(mechanism, compile=False)
+    anew.set_parameters(tip=[0.05, 0.0, 0.01], down=-3.7)
+    anew.state = simulation.state
+    assert np.array_equal(found.matrix, sensitivities(anew, "energy", asked).matrix)
+    assert np.array_equal(along.matrix, motion_sensitivities(anew, 0.01, "energy", asked).matrix)
+    assert built and found.parameters == ("body.coupler.mass", "gravity[3]", "tip[1]", "tip[2]", "tip[3]")
+
+
+def test_a_vector_and_its_components_can_be_asked_for_together():
+    simulation = Simulation("fourbar", compile=False)
+    found = sensitivities(simulation, "energy", ["gravity[3]", "gravity", "gravity[3]"])
+    assert found.parameters == ("gravity[3]", "gravity[1]", "gravity[2]", "gravity[3]", "gravity[3]")
+    assert found.matrix[0, 0] == found.matrix[0, 3] == found.matrix[0, 4] != 0
+
+
 @pytest.mark.parametrize(
     ("outputs", "paths", "independent", "sentence"),
     [

@@ -6,7 +6,7 @@ a mechanism marks as a parameter stays a symbol in its equations; everything els
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -92,6 +92,22 @@ def _location(whole: str, field: Quantity, value: Any, joint: JointType | None) 
     return Location(whole, field, tuple(range(len(units))), units, field.single)
 
 
+def path_pattern() -> str:
+    """A regular expression of the paths that mechanisms can have, by the fields' definitions."""
+    groups = (f for f in fields_of(Mechanism).values() if isinstance(f, Group) and f.word in _GROUPS)
+    items = [rf"{group.word}\.\w+\.({'|'.join(_endings(group.described))})" for group in groups]
+    return f"^({'|'.join([*items, *_endings(Mechanism)])})$"
+
+
+def _endings(described: type) -> Iterator[str]:
+    for key, field in fields_of(described).items():
+        if isinstance(field, PartField):
+            yield rf"{key}\.({'|'.join(_endings(field.described))})"
+        elif isinstance(field, Quantity) and field.parameter:
+            count = f"[1-{field.size}]" if isinstance(field.size, int) else r"[1-9]\d*"
+            yield key if field.single else rf"{key}(\[{count}\])?"
+
+
 def locate(mechanism: Mechanism, path: str, place: Place = ()) -> Location:
     """Where a path leads, or a `Flaw` at `place` that says where it stops."""
     whole, index = split(path)
@@ -149,13 +165,16 @@ def marked(mechanism: Mechanism, names: Iterable[str]) -> Mechanism:
     for path in names:
         if path not in known and path not in found and ("." in path or path == "gravity"):
             locate(mechanism, path, ("parameters", path))
-            found[name_of(path)] = path
+            found[name_of(path, found)] = path
     return replace(mechanism, parameters=found) if len(found) > len(mechanism.parameters) else mechanism
 
 
-def name_of(path: str) -> str:
+def name_of(path: str, taken: Collection[str] = ()) -> str:
     """What a parameter is called whose path the description gives no name: `body_leg1_mass`."""
-    return re.sub(r"\W+", "_", path).strip("_")
+    name = re.sub(r"\W+", "_", path).strip("_")
+    while name in taken:
+        name += "_"
+    return name
 
 
 # -- values -------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ import casadi as ca
 import numpy as np
 from scipy.linalg import eig
 
-from ..equations.terms import dynamics
+from ..equations.terms import Equations, dynamics
 from ..errors import SimulationError
-from ..linear.directional import Directional
+from ..linear.directional import directional
 from ..linear.exact import linear
-from ..linear.linearize import chart_kernel
+from ..linear.linearize import tangents
 from ..simulation import Simulation
 from ..thresholds import AT_REST, REPEATED
 from .sensitivity import Marked
@@ -51,10 +51,16 @@ def eigenvalue_sensitivities(
         )
     design = Marked(simulation, parameters, independent)
     eq, (R, speeds), at = design.engine.equations, design.chart, design.at
-    arguments = [eq.q, eq.v, eq.u, eq.p]
-    A_traced = linear(eq, ca.sparsify(ca.SX(ca.DM(R))), speeds)(*arguments)[0]
-    f = ca.Function("linear", arguments, [A_traced, R[:speeds] @ dynamics(eq)(*arguments)[0]])
-    along, seeds = Directional(f, len(design.columns)), [design.dq, design.dv, None, design.dp]
+
+    def make(eq: Equations) -> ca.Function:
+        arguments = [eq.q, eq.v, eq.u, eq.p]
+        A = linear(eq, ca.sparsify(ca.SX(ca.DM(R))), speeds)(*arguments)[0]
+        results = [A, R[:speeds] @ dynamics(eq)(*arguments)[0]]
+        return ca.Function("linear", arguments, results, ["q", "v", "u", "p"], ["A", "dv"])
+
+    name = f"linear{R.argmax(axis=1).tolist()}-{speeds}"
+    along = directional(design.engine, name, len(design.columns), "q v p", make)
+    seeds = [design.dq, design.dv, design.dp]
     (A, acceleration), (dA, slope) = along(at, seeds)
     if follow and speeds < len(R):
         raise SimulationError(
@@ -73,7 +79,7 @@ def eigenvalue_sensitivities(
                 "first, or hold the independent coordinates"
             )
         n = len(R)
-        K = chart_kernel(design.engine, "tangent_basis", design.chart)(*at)[: eq.tree.nv, :n]
+        K = tangents(simulation.engine, simulation.state, design.chart)[: eq.tree.nv, :n]
         seeds[0] = design.dq - design.N @ K @ np.linalg.solve(A[n:, :n], slope)
         dA = along(at, seeds)[1][0]
     values, left, right = eig(A, left=True, right=True)

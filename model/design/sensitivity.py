@@ -11,17 +11,18 @@ all by automatic differentiation of the traced equations. Along a motion the der
 step is carried along, from the same initial condition: independent coordinates and speeds held.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 
 from ..describe import parameters as numbers
+from ..describe.mechanism import Mechanism
 from ..engine import Engine
-from ..equations.terms import closure
+from ..equations.terms import Equations, closure
 from ..errors import SimulationError
-from ..linear.directional import Directional
+from ..linear.directional import Directional, directional
 from ..linear.linearize import coordinate_map
 from ..manifold.rank import nearest_solution
 from ..manifold.step import unjudged
@@ -81,7 +82,7 @@ def sensitivities(
     """
     design = Marked(simulation, parameters, independent)
     names, read = design.outputs(outputs)
-    _, (matrix,) = read(design.at, [design.dq, design.dv, None, design.dp])
+    _, (matrix,) = read(design.at, [design.dq, design.dv, design.dp])
     return Sensitivity(names, design.columns, design.held, matrix)
 
 
@@ -103,20 +104,20 @@ def motion_sensitivities(
     design = Marked(simulation, parameters, independent)
     names, read = design.outputs(outputs)
     (q, v, u, p), work, begin = design.at, np.array([simulation.work]), simulation.time
-    dq, dv, dp = design.dq, design.dv, design.dp
-    dwork = np.zeros((1, dp.shape[1]))
-    advance = Directional(unjudged(design.engine.equations), dp.shape[1])
+    dq, dv, dp, width = design.dq, design.dv, design.dp, len(design.columns)
+    dwork = np.zeros((1, width))
+    advance = directional(design.engine, "unjudged", width, "q v work p", unjudged)
     times, values, matrices = [], [], []
     count = round(duration / step)
     for k in range(count + 1):
         if k % every == 0:
             times.append(begin + k * step)
-            (y,), (slope,) = read((q, v, u, p), [dq, dv, None, dp])
-            values.append(y.ravel())
+            (y,), (slope,) = read((q, v, u, p), [dq, dv, dp])
+            values.append(y)
             matrices.append(slope)
         if k < count:
-            seeds = [dq, dv, dwork, None, dp, None]
-            (q, v, work), (dq, dv, dwork) = advance((q, v, work, u, p, step), seeds)
+            at, seeds = (q, v, work, u, p, step), [dq, dv, dwork, dp]
+            (q, v, work), (dq, dv, dwork) = advance(at, seeds)
             u, p = design.later(u, p, step)
     if not np.isfinite(matrices[-1]).all():
         raise SimulationError(
@@ -131,35 +132,31 @@ class Marked:
     """A simulation's mechanism with the wanted numbers as symbols, and how its state moves with them.
 
     dq and dv, a column for each component of a number, keep the loops closed with the `held`
-    coordinates and speeds as they are; `at` is (q, v, u, p).
+    coordinates and speeds as they are; `at` is (q, v, u, p). Its equations are kept by the simulation's
+    engine, so that the same question at another state or with other values traces nothing.
     """
 
     def __init__(
         self, simulation: Simulation, paths: str | Iterable[str], independent: Iterable[str] | None = None
     ):
         paths = [paths] if isinstance(paths, str) else list(paths)
-        picked, count = selected(simulation.engine, simulation.state, independent)
-        described = simulation.engine.described(simulation.p)
-        marked = {f"p{k}": described.parameters.get(name, name) for k, name in enumerate(paths)}
-        for path in marked.values():
-            numbers.locate(described, path)
-        engine = self.engine = Engine(replace(described, parameters=marked), compile=False)
-        state, p = simulation.state, numbers.default_vector(engine.mechanism)
-        self.moving = simulation.motions
-        self.at = (state.q, state.v, state.u, np.concatenate([p, state.u[self.moving]]))
-        self.columns = tuple(
-            column.name
-            for given, item in zip(paths, engine.variables.parameters, strict=True)
-            for column in replace(item, name=given).components()
-        )
+        own = simulation.engine
+        wanted = [own.mechanism.parameters.get(name, name) for name in paths]
+        engine = self.engine = own.with_symbols(_symbols(own.mechanism, wanted))
+        picked, count = selected(own, simulation.state, independent)
+        state, self.moving = simulation.state, simulation.motions
+        mine = p = simulation.p[: simulation.p.size - len(self.moving)]
+        if engine is not own:
+            p = numbers.default_vector(replace(own.described(p), parameters=engine.mechanism.parameters))
+        mine, p = (np.concatenate([x, state.u[self.moving]]) for x in (mine, p))
+        self.at = (state.q, state.v, state.u, p)
+        columns, places = zip(*_columns(engine, paths, wanted), strict=True)
+        self.columns: tuple[str, ...] = columns
         speeds = engine.variables.speeds.columns()
         self.held = tuple(speeds[k].name for k in picked)
-        self.chart, self.dp = (
-            Independent(np.eye(engine.tree.nv)[picked], count),
-            np.eye(len(self.at[3]), p.size),
-        )
-        self.N = coordinate_map(engine, state.q)
-        self.dq, self.dv = self._followed(picked, count)
+        self.chart, self.dp = Independent(np.eye(engine.tree.nv)[picked], count), np.eye(p.size)[:, places]
+        self.N = coordinate_map(own, state.q)
+        self.dq, self.dv = self._followed(picked, count, own.closure(state.q, mine)[1])
 
     def later(self, u: np.ndarray, p: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Inputs and parameters after t seconds: driven motions go on by their derivatives, whatever p is."""
@@ -172,27 +169,31 @@ class Marked:
     def outputs(self, wanted: str | Iterable[str]) -> tuple[tuple[str, ...], Directional]:
         """Names of the wanted outputs' components, and (q, v, u, p) → their values, with derivatives."""
         chosen = self.engine.variables.outputs.columns(wanted, traced=True)
-        eq = self.engine.equations
-        y = self.engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)[[row.where.start for row in chosen]]
-        read = ca.Function("read", [eq.q, eq.v, eq.u, eq.p], [y])
-        return tuple(row.name for row in chosen), Directional(read, self.dp.shape[1])
+        rows = [row.where.start for row in chosen]
 
-    def _followed(self, picked: list[int], count: int) -> tuple[np.ndarray, np.ndarray]:
+        def make(eq: Equations) -> ca.Function:
+            y = self.engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)[rows]
+            return ca.Function("read", [eq.q, eq.v, eq.u, eq.p], [y], ["q", "v", "u", "p"], ["y"])
+
+        read = directional(self.engine, f"outputs{rows}", len(self.columns), "q v p", make)
+        return tuple(row.name for row in chosen), read
+
+    def _followed(self, picked: list[int], count: int, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """dq and dv that keep g and G v zero; what redundant rows can't follow is refused."""
-        eq, (q, v, _, p), n = self.engine.equations, self.at, self.dp.shape[1]
-        g, G, b = closure(eq)(eq.q, eq.p)
-        both = Directional(ca.Function("loops", [eq.q, eq.v, eq.p], [g, ca.densify(G @ eq.v + b)]), n)
+        eq, (q, v, _, p), width = self.engine.equations, self.at, len(self.columns)
+        both = directional(self.engine, "loops", width, "q v p", _loops)
         free, free_v = ([k for k in range(eq.tree.nv) if k not in held] for held in (picked, picked[:count]))
 
-        def change(dq: np.ndarray | None, dv: np.ndarray | None) -> list[np.ndarray]:
+        def change(dq: np.ndarray, dv: np.ndarray) -> list[np.ndarray]:
             return both((q, v, p), [dq, dv, self.dp])[1]
 
-        theta, dv = np.zeros((2, eq.tree.nv, n))
-        own, G = change(None, None), np.array(closure(eq)(q, p)[1])
+        still = np.zeros((len(q), width)), np.zeros((len(v), width))
+        theta, dv = np.zeros((2, eq.tree.nv, width))
+        own = change(*still)
         poses = G * np.array(eq.tree.holds_poses, float)[:, None]
         theta[free] = nearest_solution(poses[:, free], -own[0])
         dq = self.N @ theta
-        dv[free_v] = nearest_solution(G[:, free_v], -change(dq, None)[1])
+        dv[free_v] = nearest_solution(G[:, free_v], -change(dq, still[1])[1])
         left, size = (np.abs(np.vstack(x)).max(axis=0, initial=0.0) for x in (change(dq, dv), own))
         for k in np.flatnonzero(left > FOLLOWS * size + CLOSED):
             raise SimulationError(
@@ -200,3 +201,34 @@ class Marked:
                 "its redundant constraints would contradict each other; change several numbers together"
             )
         return dq, dv
+
+
+def _loops(eq: Equations) -> ca.Function:
+    """(q, v, p) → (g, G v + b), which both are zero."""
+    g, G, b = closure(eq)(eq.q, eq.p)
+    return ca.Function("loops", [eq.q, eq.v, eq.p], [g, G @ eq.v + b], ["q", "v", "p"], ["g", "slip"])
+
+
+def _symbols(mechanism: Mechanism, paths: Iterable[str]) -> dict[str, str]:
+    """The mechanism's parameters, and those of these paths that they do not have; no number twice."""
+    found = dict(mechanism.parameters)
+    for path in paths:
+        at = numbers.locate(mechanism, path)
+        same = {name: other for name, other in found.items() if numbers.split(other)[0] == at.whole}
+        if path in same.values() or at.whole in same.values():
+            continue
+        if path == at.whole:  # its components are among it
+            found = {name: other for name, other in found.items() if name not in same}
+        found[numbers.name_of(path, found)] = path
+    return found
+
+
+def _columns(engine: Engine, names: Sequence[str], paths: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """What each component of the wanted numbers is called, and its place in p."""
+    for name, path in zip(names, paths, strict=True):
+        at = numbers.locate(engine.mechanism, path)
+        items = [item for item in engine.equations.parameters if item.at.whole == at.whole]
+        for k in at.indices:
+            item = next(item for item in items if k in item.at.indices)
+            label = name if len(at.indices) == 1 else f"{name}[{k + 1}]"
+            yield label, item.slice.start + item.at.indices.index(k)

@@ -1,33 +1,67 @@
-"""Derivatives of a traced function along directions, as numbers."""
+"""Derivatives of a traced function along directions, as numbers; traced once and kept with the engine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import casadi as ca
 import numpy as np
+
+from ..compile.kernel import Kernel
+from ..engine import Engine
+from ..equations.terms import Equations
 
 Array = np.ndarray
 AT_ONCE = 32  # directions written out side by side; code for more would be as long as all together
 
 
 class Directional:
-    """Values of a function at a point, and their derivatives along `count` directions at once."""
+    """Values of a function at a point, and their derivatives along `count` directions."""
 
-    def __init__(self, f: ca.Function, count: int):
-        self.f, self.count = f, count
-        # kept: CasADi would trace it anew; it calls what goes along one direction again for each of many
-        self.forward = f.forward(count if count <= AT_ONCE else 1)
+    def __init__(self, kernel: Kernel, count: int):
+        self.kernel, self.count = kernel, count
 
-    def __call__(self, at: Sequence[Any], seeds: Sequence[Array | None]) -> tuple[list[Array], list[Array]]:
+    def __call__(self, at: Sequence[Any], seeds: Sequence[Array]) -> tuple[list[Array], list[Array]]:
         """The results, and Df(at)·seeds: (rows, count) for a vector, (rows × columns, count) for a matrix.
 
-        A seed is (argument's rows, count); None is for an argument that stays as it is.
+        A seed is (rows, count), one for each argument that moves.
         """
-        values = self.f.call([ca.DM(x) for x in at])
-        full = [np.zeros((self.f.size1_in(k), self.count)) if x is None else x for k, x in enumerate(seeds)]
-        slopes = self.forward.call([*at, *values, *full])
-        results = [np.array(x) for x in values]
-        return results, [
-            np.array(slope).reshape(*x.shape, self.count, order="F").reshape(x.size, self.count, order="F")
-            for x, slope in zip(results, slopes, strict=True)
-        ]
+        found: list[list[Array]] = []
+        width = min(self.count, AT_ONCE)
+        for first in range(0, max(self.count, 1), AT_ONCE):
+            part = [seed[:, first : first + AT_ONCE] for seed in seeds]
+            missing = width - part[0].shape[1]
+            part = [np.pad(seed, ((0, 0), (0, missing))) for seed in part] if missing else part
+            results = self.kernel(*at, *part)
+            half = len(results) // 2
+            found.append([slope.reshape(-1, width, order="F") for slope in results[half:]])
+        slopes = found[0] if len(found) == 1 else [np.hstack(parts) for parts in zip(*found, strict=True)]
+        return results[:half], [slope[:, : self.count] for slope in slopes]
+
+
+def directional(
+    engine: Engine, name: str, count: int, moving: str, make: Callable[[Equations], ca.Function]
+) -> Directional:
+    """A traced function with its slopes along `count` directions of the arguments `moving` (such as "q v p").
+
+    The engine keeps it under the name, which must tell it from all that `make` could make of other numbers.
+    It is not compiled: that takes as long as thousands of calls.
+    """
+    words = moving.split()
+    width = min(count, AT_ONCE)
+    key = f"{name} along {width} {moving}"
+    kernel = engine.kernel(key, lambda eq: _along(make(eq), width, words), native=False)
+    return Directional(kernel, count)
+
+
+def _along(f: ca.Function, count: int, moving: Sequence[str]) -> ca.Function:
+    """(arguments, a seed for each that moves) → (results, their slopes): f and its forward derivative."""
+    kind = ca.SX if f.is_a("SXFunction") else ca.MX
+    arguments = {name: kind.sym(name, *f.size_in(name)) for name in f.name_in()}
+    seeds = {name: kind.sym(f"D{name}", f.size1_in(name), count) for name in moving}
+    still = {name: kind(f.size1_in(name), count) for name in arguments}  # zeros that are not computed with
+    values = f.call([*arguments.values()])
+    slopes = f.forward(count).call([*arguments.values(), *values, *(still | seeds).values()])
+    names = [*arguments, *(f"D{name}" for name in seeds)]
+    results = [*f.name_out(), *(f"D{name}" for name in f.name_out())]
+    symbols = [*arguments.values(), *seeds.values()]
+    return ca.Function("along", symbols, [ca.densify(x) for x in (*values, *slopes)], names, results)

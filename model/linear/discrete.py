@@ -9,7 +9,7 @@ from ..engine import Engine
 from ..manifold.step import unjudged
 from ..run.independent import chart
 from ..state import State
-from .directional import Directional
+from .directional import directional
 from .linearize import coordinate_map, linearize, tangents
 from .model import LinearModel
 
@@ -21,9 +21,8 @@ def discretize(engine: Engine, state: State, h: float, states: Any = None) -> Li
     along the manifold's tangents and read in the same chart at the new state.
     """
     R, speeds = at_chart = chart(engine, state, states)
-    eq, nv, nu = engine.equations, engine.tree.nv, len(engine.inputs)
+    nv, nu = engine.tree.nv, len(engine.inputs)
     at = (state.q, state.v, state.work, state.u, state.p, h)
-    step = unjudged(eq)
     T = tangents(engine, state, at_chart)
     n = T.shape[1]
     inner = slice(engine.tree.nq - engine.tree.nz, engine.tree.nq)
@@ -31,7 +30,7 @@ def discretize(engine: Engine, state: State, h: float, states: Any = None) -> Li
     moved[0][inner] += T[2 * nv :]
     dq, dv = (np.hstack([x, np.zeros((len(x), nu))]) for x in moved)
     du = np.hstack([np.zeros((nu, n)), np.eye(nu)])
-    new, slopes = Directional(step, n + nu)(at, [dq, dv, None, du, None, None])
-    turned = np.linalg.pinv(coordinate_map(engine, new[0].ravel())) @ slopes[0]
+    new, slopes = directional(engine, "unjudged", n + nu, "q v u", unjudged)(at, [dq, dv, du])
+    turned = np.linalg.pinv(coordinate_map(engine, new[0])) @ slopes[0]
     both = np.vstack([R @ turned, R[:speeds] @ slopes[1], slopes[0][inner]])
     return replace(linearize(engine, state, states=at_chart), A=both[:, :n], B=both[:, n:], step=h)

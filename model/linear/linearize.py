@@ -17,7 +17,7 @@ from . import exact as written
 from .along_motions import model_along_motions
 from .columns import basis_by_columns, by_columns
 from .derivatives_closed import recursive_linear
-from .directional import Directional
+from .directional import directional
 from .model import LinearModel
 
 
@@ -90,8 +90,9 @@ def underlying_slopes(engine: Engine, state: State, T: np.ndarray) -> np.ndarray
     """(δḋ, δv̇) of the underlying ODE for perturbations (δθ, δv), the columns of T."""
     eq, (theta, dv) = engine.equations, np.split(T, 2)
     half = np.array(ca.Function("half", [eq.v], [0.5 * written.bracket(eq, eq.v)])(state.v))
-    seeds = [coordinate_map(engine, state.q) @ theta, dv, None, None]
-    _, (slopes, _) = Directional(dynamics(eq), T.shape[1])((state.q, state.v, state.u, state.p), seeds)
+    seeds = [coordinate_map(engine, state.q) @ theta, dv]
+    along = directional(engine, "dynamics", T.shape[1], "q v", dynamics)
+    _, (slopes, _) = along((state.q, state.v, state.u, state.p), seeds)
     return np.vstack([dv - half @ theta, slopes])
 
 

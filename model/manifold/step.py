@@ -115,7 +115,8 @@ def unjudged(eq: Equations) -> ca.Function:
     """(q, v, work, u, p, h) → (q, v, work): a single step, to be differentiated."""
     q, v, work, u, p, h = symbols = eq.symbols("q", "v", "work", "u", "p", "h")
     state = seated(eq)(q, v, work, told(eq, u, p)) if eq.tree.driven else (q, v, work)
-    return ca.Function("unjudged", symbols, list(single(eq)(*state, u, p, h)[:3]))
+    names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new"]
+    return ca.Function("unjudged", symbols, list(single(eq)(*state, u, p, h)[:3]), *names)
 
 
 def single(eq: Equations, inputs: str = HELD) -> ca.Function:
