@@ -65,6 +65,8 @@ $(VENV)/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	    { echo "cutjoint needs Python 3.10 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -m venv --clear $(VENV)
+	@# the pip that Python 3.10 brings tries versions for ten minutes where later ones need none
+	@$(BIN)/python -m pip install -qq --upgrade pip || echo "   pip stays as it is: installing may take long"
 	@touch $@
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp

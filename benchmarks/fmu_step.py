@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from ..model import Simulation
 from ..model.compile.kernel import build_library, find_compiler
 from ..model.manifold import step
+from ..model.programs import scratch_folder
 from .measure import Effort, Rows, rows, side_by_side
 from .subjects import Subject
 
@@ -57,7 +57,7 @@ def fmu_step(subject: Subject, effort: Effort, show: Callable[[float], None]) ->
     simulation.reset()
     simulation.set_inputs(subject.u)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cutjoint-")))
+        folder = stack.enter_context(scratch_folder())
         called, native, python = (
             stack.enter_context(_instance(subject, folder, runtime))
             for runtime in ("native", "native", "python")

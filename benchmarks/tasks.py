@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from ..model.equations import terms as equations
 from ..model.linear import exact as linear_equations
 from ..model.linear.linearize import Independent, chart, fewest_operations, linear_kernel, underlying_slopes
 from ..model.manifold import step
+from ..model.programs import scratch_folder
 from .measure import Effort, Rows, Timing, rows, side_by_side
 from .subjects import Subject
 
@@ -157,8 +157,8 @@ def traced_linear(simulation: Simulation, R: np.ndarray) -> ca.Function:
 def empty_cache() -> Iterator[None]:
     """Compile as on the first day; what the user has in the cache stays as it is."""
     before = os.environ.get("CUTJOINT_CACHE")
-    with tempfile.TemporaryDirectory(prefix="cutjoint-") as folder:
-        os.environ["CUTJOINT_CACHE"] = folder
+    with scratch_folder() as folder:
+        os.environ["CUTJOINT_CACHE"] = str(folder)
         try:
             yield
         finally:

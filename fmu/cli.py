@@ -1,13 +1,13 @@
 """`cutjoint export`: write a mechanism as an FMU."""
 
 import argparse
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ..model.cli.common import MANY, Options, check_targets, number, tell_written, to_json
 from ..model.errors import CutjointError
 from ..model.files import write_atomically
+from ..model.programs import scratch_folder
 from . import c_compile
 from .c_compile import PLATFORMS
 from .effort import Effort, measured
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _shared(args: argparse.Namespace) -> dict[str, Any]:
     """What pages and FMUs have in common."""
-    choices = {"step": number(args.step, "--step"), "stepper": args.stepper, "substeps": args.substeps}
+    choices = {"step": number(args.step, "--step", "s"), "stepper": args.stepper, "substeps": args.substeps}
     return choices | {"inputs": args.input}
 
 
@@ -134,7 +134,7 @@ def _pack(args: argparse.Namespace) -> int:
     for word, (_, equals, _) in zip(args.connect, pairs, strict=True):
         if not equals:
             raise CutjointError(f"--connect takes FMU.OUTPUT=FMU.INPUT, not '{word}'")
-    with tempfile.TemporaryDirectory(prefix="cutjoint-ssp-") as folder:
+    with scratch_folder("ssp-") as folder:
         fmus: dict[str, Path] = {}
         for given in args.mechanism:
             stem = identifier(Path(given).stem)

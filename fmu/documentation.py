@@ -1,10 +1,10 @@
 """The FMU's documentation: a page with a picture of the mechanism, its icon, licenses, how it is linked."""
 
-import tempfile
 from html import escape
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from ..model.programs import scratch_folder
 from ..model.show.picture import save_picture
 from .c_compile import unit_flags
 from .plan import FmuVariable, Plan
@@ -77,8 +77,8 @@ def _own_license() -> str:
 
 
 def drawn_mechanism(plan: Plan) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "mechanism.png")
+    with scratch_folder() as folder:
+        path = folder / "mechanism.png"
         cuts = [cut.name for cut in plan.simulation.tree.cuts]
         save_picture(path, plan.mechanism, plan.simulation.body_poses(), cuts)
         return path.read_bytes()

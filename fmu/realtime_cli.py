@@ -2,12 +2,12 @@
 
 import argparse
 import json
-import subprocess
-import tempfile
+import sys
 from pathlib import Path
 
 from ..model.cli.common import Options, positive, to_json
 from ..model.errors import CutjointError
+from ..model.programs import run_program, scratch_folder
 from . import c_compile
 from .realtime import OUTPUTS, build_realtime
 
@@ -41,12 +41,12 @@ def add_arguments(option: Options) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    rate = positive(args.rate, "--rate")
+    rate = positive(args.rate, "--rate", "Hz")
     if not args.to and not args.measure:
         raise CutjointError("say where to write it, -o FOLDER, or measure only, --measure")
     if args.measure and args.platform not in ("", c_compile.here()):
         raise CutjointError(f"--measure runs the loop here, not on {args.platform}; leave --platform out")
-    with tempfile.TemporaryDirectory(prefix="cutjoint-realtime-") as scratch:
+    with scratch_folder("realtime-") as scratch:
         program = build_realtime(
             args.mechanism,
             args.to or scratch,
@@ -75,15 +75,10 @@ def _typed(program: Path) -> str:
 
 
 def _measured(program: Path, args: argparse.Namespace, rate: float) -> str:
-    seconds = positive(args.seconds, "--seconds")
+    seconds = positive(args.seconds, "--seconds", "s")
     command = [str(program.resolve()), "--measure", "--rate", f"{rate:g}", "--seconds", f"{seconds:g}"]
-    done = subprocess.run(
-        [*command, *(["--json"] if args.json else [])],
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=seconds + 600,
-        check=False,
-    )
+    done = run_program([*command, *(["--json"] if args.json else [])], seconds + 600)
+    print(done.stderr.decode(errors="replace"), end="", file=sys.stderr)
     if done.returncode:
         raise CutjointError(f"the measurement ended with code {done.returncode}")
-    return done.stdout
+    return done.stdout.decode(errors="replace")

@@ -65,6 +65,7 @@ REACH = 0.02  # radians, or parts of the mechanism's size: how far away they are
 
 TINY = 1e-300  # divides where zero must not
 LARGEST = 1e50  # of a number in a description: products of six still are numbers
+LARGEST_ANGLE = 1e8  # rad: of one beyond, too few digits are left to tell poses apart
 HUGE = 1e300  # stands for infinite and NaN where numbers are compared
 TAUT = 1e-3  # of a cable's length: stretch over which its damper takes hold, so that forces do not jump
 NO_LENGTH = 1e-24  # m²: keeps the direction of a strut whose ends meet finite

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..model import CutjointError, load
 from ..model.cli.common import MANY, Options, check_name, check_targets, number, read_gravity
+from ..model.errors import brought_by
 from ..model.files import write_atomically
 from .settings import MODES, SETTINGS
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as problem:
         raise CutjointError(
             f"rclpy can't be imported ({problem}); source a ROS 2 installation, or on Linux x86_64 "
-            "run 'pip install cutjoint[ros]'"
+            + brought_by("ros")
         ) from problem
     from .start_node import run as run_node
 
@@ -79,11 +80,14 @@ def _control(args: argparse.Namespace) -> str:
     text = control_urdf(mechanism, library, **{name: value for name, value in hardware.items() if value})
     if args.controllers:
         with write_atomically(args.controllers) as temporary:
-            rate = number(args.rate, "--rate") if args.rate else 500.0
+            rate = number(args.rate, "--rate", "Hz") if args.rate else 500.0
             temporary.write_text(controllers(mechanism, rate), encoding="utf-8")
     made = shlex.join(["cutjoint", *built_with(mechanism, args.mechanism), "-o", "FOLDER"])
     print(f"cutjoint: the library is made by {made}", file=sys.stderr)
     return text
+
+
+UNITS = {"rate": "Hz", "step": "s"}
 
 
 def _values(args: argparse.Namespace) -> dict[str, Any]:
@@ -97,7 +101,7 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
     gravity = read_gravity(args.gravity)
     told = {
         **{name: getattr(args, name) or None for name in ("mechanism", "mode")},
-        **{n: number(getattr(args, n), f"--{n}") for n in ("rate", "step") if getattr(args, n)},
+        **{n: number(getattr(args, n), f"--{n}", unit) for n, unit in UNITS.items() if getattr(args, n)},
         "gravity": list(gravity) if isinstance(gravity, tuple) else gravity,
         "start": " ".join(args.start) if args.start else None,
         "publish_clock": True if args.clock else None,

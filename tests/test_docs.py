@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import importlib.util
 import os
@@ -11,6 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cutjoint.fmu import cli as fmu_command
 from cutjoint.fmu import realtime_cli
@@ -84,10 +86,20 @@ def run_line(line: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if words[1] in ("export", "realtime"):
             patch.delenv("CUTJOINT_COMPILE")
-        assert command.main(words[1:]) == 0, line
+        plotted = words[1] == "simulate" and "--plot" in words and "--csv" not in words
+        assert command.main([*words[1:], *(["--csv", "plotted.csv"] if plotted else [])]) == 0, line
+    if words[1] == "simulate" and "--plot" in words:
+        shows_motion(Path("plotted.csv" if plotted else words[words.index("--csv") + 1]))
     for option in ("--picture", "--plot"):
         if option in words:
             assert Path(words[words.index(option) + 1]).stat().st_size > 10_000
+
+
+def shows_motion(table: Path) -> None:
+    """What is plotted moves: a slider that could not slide was once documented by its round-off."""
+    head, *rows = csv.reader(table.read_text(encoding="utf-8").splitlines())
+    moved = dict(zip(head, np.ptp(np.array(rows, float), axis=0), strict=True))
+    assert max(size for name, size in moved.items() if name not in ("time", "energy")) > 1e-2, moved
 
 
 def run_server(words: list[str]) -> None:

@@ -1,11 +1,13 @@
 """What made newcomers stumble: numbers that should be refused, results that other tools did not take."""
 
 import csv
+import re
+from importlib.metadata import metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import DescriptionError, Simulation, load
+from cutjoint.model import DescriptionError, Simulation, SimulationError, load
 from cutjoint.model.cli.main import main
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -25,6 +27,25 @@ def test_numbers_that_nothing_can_be_computed_with_are_refused(tmp_path: Path) -
     path = changed(tmp_path, "fourbar", "at: [0.4, 0, 0.25]", "at: [1e308, 0, 0.25]")
     with pytest.raises(DescriptionError, match=r"'rocker_pin': at must be smaller than 1e\+50, not 1e\+308"):
         load(path)
+
+
+def test_angles_without_digits_are_refused(tmp_path: Path) -> None:
+    """They ran, stood still since no step could change them, and counted as trusted."""
+    path = changed(tmp_path, "fourbar", "at: [0, 0, 0], axis: -y}", "at: [0, 0, 0], axis: -y, start: 1e49}")
+    with pytest.raises(DescriptionError, match=r"start of 1e\+49 rad has no digits left"):
+        load(path)
+    with pytest.raises(SimulationError, match=r"takes angles up to 1e\+08 rad"):
+        Simulation("fourbar", compile=False).assemble({"crank_pin": -1e10})
+
+
+def test_a_list_where_a_constraint_has_its_type_gets_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ended with exit code 1: a list can't be looked up."""
+    path = tmp_path / "parts.yaml"
+    path.write_text("bodies: {a: {}}\nconstraints: {c: {type: [dot1], body1: ground, body2: a}}\n")
+    assert main(["assemble", str(path)]) == 2
+    assert "there is no type a list of 1; " in capsys.readouterr().err
 
 
 def test_a_change_of_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,6 +70,18 @@ def test_a_trajectory_is_a_mapping() -> None:
     assert len(trajectory) == len(list(trajectory)) == 4
     assert [len(column) for column in dict(trajectory).values()] == [11] * 4
     assert "energy" in trajectory and "nothing" not in trajectory
+
+
+def test_nothing_tells_people_to_install_from_an_index_that_has_no_cutjoint() -> None:
+    """Manual and messages said `pip install 'cutjoint[…]'`, which finds nothing."""
+    root = EXAMPLES.parent
+    rooms = ("model", "fmu", "ros", "examples", "benchmarks")
+    paths = [root / "README.md", *(root / "docs").rglob("*.md")]
+    paths += [path for room in rooms for path in (root / room).rglob("*.py")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    assert not [name for name, text in texts.items() if re.search(r"pip install '?cutjoint\b(?!-)", text)]
+    named = {extra for text in texts.values() for extra in re.findall(r"brought_by\(['\"](\w+)", text)}
+    assert named and named <= set(metadata("cutjoint").get_all("Provides-Extra") or ())
 
 
 def test_the_plot_of_getting_started_shows_a_motion(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ MISTAKES = [
     (["view", "stewart", "--time", "long"], "--time: 'long' is not a number"),
     (["view", "stewart", "--torque", "moter1=1"], "did you mean 'motor1'?"),
     (["view", "stuart"], "did you mean 'stewart'?"),
-    (["node", "stewart"], "source a ROS 2 installation, or on Linux x86_64 run 'pip install cutjoint[ros]'"),
+    (["node", "stewart"], "source a ROS 2 installation, or on Linux x86_64 \"pip install '.[ros]'\""),
     (["node", "stewart", "--rate", "fast"], "--rate: 'fast' is not a number"),
     (["node", "--urdf"], "say which mechanism"),
     (["bench", "--only", "dinamics"], "there is no task 'dinamics'; did you mean 'dynamics'?"),

@@ -23,10 +23,12 @@ from ..describe.flaws import Flaw, nearest
 from ..describe.mechanism import Mechanism
 from ..describe.writer import write
 from ..engine import Engine
+from ..equations.topology import span
 from ..errors import CutjointError
 from ..loading import load
 from ..run.assembly import start_guess
 from ..run.steppers import stepper as chosen_stepper
+from ..variables import variables
 from .rollout import rollout
 from .runs import DONE, ENDS, NOT_STARTED, Rollout, exact_outputs
 from .starts import Starts, many_starts
@@ -125,7 +127,7 @@ def sweep(
         if word not in KEPT:
             raise CutjointError(f"there is no way '{word}' to keep results; {nearest(word, KEPT)}")
     chosen_stepper("runge_kutta", substeps)
-    found = samples(vary, runs, sampling, seed, table)
+    found = samples(vary, runs, sampling, seed, table, partial(_unit, described))
     changed, where = _with_parameters(described, found.names)
     for name in inputs or {}:
         if name not in changed.inputs():
@@ -144,6 +146,17 @@ def sweep(
     )
     exact_outputs(engine_of(result)[0], result.record)  # or a sentence
     return result
+
+
+def _unit(mechanism: Mechanism, name: str) -> str | None:
+    """Of a number that can be varied; what is none is said by `_with_parameters`."""
+    if name.startswith(INPUT):
+        inputs = variables(mechanism, span(mechanism)).inputs.named
+        return inputs[name.removeprefix(INPUT)].unit if name.removeprefix(INPUT) in inputs else None
+    try:
+        return parameters.locate(mechanism, mechanism.parameters.get(name, name)).unit
+    except Flaw:
+        return None
 
 
 def _with_parameters(

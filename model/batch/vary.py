@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from scipy import stats
 from scipy.stats import qmc
 
 from ..describe.flaws import nearest
-from ..errors import CutjointError
+from ..describe.units import quantity
+from ..errors import CutjointError, DescriptionError
 
 SAMPLINGS = ("random", "sobol", "halton", "latin")
 Grid = tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]  # names, and rows of values
@@ -115,7 +116,10 @@ def grid_size(grids: Sequence[Grid]) -> int:
     return math.prod(len(rows) for _, rows in grids)
 
 
-def variation(word: str) -> Variation:
+Units = Callable[[str], str | None]  # of what a name stands for
+
+
+def variation(word: str, units: Units = lambda name: None) -> Variation:
     """NAME=FIRST:LAST:STEP, NAME=VALUE,VALUE,… or NAME~LAW(…)."""
     found = _WORD.fullmatch(word.strip())
     if not found:
@@ -123,12 +127,13 @@ def variation(word: str) -> Variation:
             f"--vary takes NAME=FIRST:LAST:STEP, NAME=VALUE,VALUE or NAME~normal(MEAN,SPREAD), not '{word}'"
         )
     name, sign, text = (part.strip() for part in found.groups())
-    return (
-        Variation(name, law=distribution(name, text)) if sign == "~" else Variation(name, _points(name, text))
-    )
+    unit = units(name)
+    if sign == "~":
+        return Variation(name, law=distribution(name, text, unit))
+    return Variation(name, _points(name, text, unit))
 
 
-def distribution(name: str, text: str) -> Distribution:
+def distribution(name: str, text: str, unit: str | None = None) -> Distribution:
     """A law as it is written: normal(0.7,0.002)."""
     found = _DISTRIBUTION.fullmatch(text)
     if not found:
@@ -138,7 +143,7 @@ def distribution(name: str, text: str) -> Distribution:
             f"--vary {name}: there is no law '{found[1]}'; {nearest(found[1], DISTRIBUTIONS)}"
         )
     words, rule = DISTRIBUTIONS[found[1]]
-    numbers = tuple(_number(name, part) for part in found[2].split(",")) if found[2].strip() else ()
+    numbers = tuple(_number(name, part, unit) for part in found[2].split(",")) if found[2].strip() else ()
     if len(numbers) != len(words):
         raise CutjointError(f"--vary {name}: {found[1]} takes {', '.join(words)}, not '{found[2]}'")
     low, high = numbers[0], numbers[-1]
@@ -153,10 +158,10 @@ def distribution(name: str, text: str) -> Distribution:
     return Distribution(found[1], numbers)
 
 
-def _points(name: str, text: str) -> tuple[float, ...]:
+def _points(name: str, text: str, unit: str | None = None) -> tuple[float, ...]:
     if ":" not in text:
-        return tuple(_number(name, part) for part in text.split(","))
-    numbers = [_number(name, part) for part in text.split(":")]
+        return tuple(_number(name, part, unit) for part in text.split(","))
+    numbers = [_number(name, part, unit) for part in text.split(":")]
     if len(numbers) != 3:
         raise CutjointError(f"--vary {name}: a range is FIRST:LAST:STEP, not '{text}'")
     first, last, step = numbers
@@ -169,11 +174,13 @@ def _points(name: str, text: str) -> tuple[float, ...]:
     return tuple(first + step * k for k in range(whole + 1))
 
 
-def _number(name: str, text: str) -> float:
+def _number(name: str, text: str, unit: str | None = None) -> float:
     try:
-        value = float(text)
+        value = float(text) if unit is None else quantity(text.strip(), unit)
     except ValueError:
         value = math.nan
+    except DescriptionError as error:
+        raise CutjointError(f"--vary {name}: '{text.strip()}' {error}") from None
     if not math.isfinite(value):
         raise CutjointError(f"--vary {name}: '{text.strip()}' is not a finite number")
     return value
@@ -209,9 +216,10 @@ def samples(
     sampling: str = "random",
     seed: int = 0,
     table: str | Path | None = None,
+    units: Units = lambda name: None,
 ) -> Samples:
     """What a sweep takes its runs from; one sentence if that makes no sense."""
-    found = [variation(x) if isinstance(x, str) else x for x in varied]
+    found = [variation(x, units) if isinstance(x, str) else x for x in varied]
     grids: list[Grid] = [((x.name,), tuple((p,) for p in x.points)) for x in found if x.law is None]
     if table is not None:
         grids.insert(0, listed_samples(table))

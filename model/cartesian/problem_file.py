@@ -65,8 +65,8 @@ def _constraint(name: str, entry: Any, known: set[str]) -> Constraint:
     place = ("constraints", name)
     if not isinstance(entry, dict) or entry.get("type") is None:
         raise Flaw((*place, "type"), "the field 'type' is missing")
-    if entry["type"] not in CONSTRAINTS:
-        hint = nearest(entry["type"], CONSTRAINTS)
+    if str(entry["type"]) not in CONSTRAINTS:
+        hint = nearest(str(entry["type"]), CONSTRAINTS)
         raise Flaw((*place, "type"), f"there is no type {kind(entry['type'])}; {hint}")
     made = CONSTRAINTS[entry["type"]]
     own = [field.name for field in dataclasses.fields(made)][2:]

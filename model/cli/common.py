@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from math import isfinite, radians
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,12 +36,12 @@ COMMON: dict[str, dict[str, Any]] = {
     "--set": {
         **MANY,
         "metavar": "JOINT=VALUE",
-        "help": "hold a joint at a coordinate while it is assembled (rad or m, or 10deg)",
+        "help": "hold joints, by name or pattern, at coordinates while it is assembled (rad, m, or 10deg)",
     },
     "--parameter": {
         **MANY,
         "metavar": "NAME=VALUE",
-        "help": "another value of a parameter of the description; several numbers with commas",
+        "help": "another value of a parameter, or of any number by its path; several numbers with commas",
     },
     "--view": {
         "metavar": "A,E",
@@ -53,7 +54,7 @@ COMMON: dict[str, dict[str, Any]] = {
     },
     "--gravity": {
         "metavar": "G",
-        "help": "gravity in m/s² instead of the description's: a number for -z, or X,Y,Z",
+        "help": "gravity (m/s², or with a unit) instead of the description's: a number for -z, or X,Y,Z",
     },
     "--substeps": {
         "metavar": "N",
@@ -82,7 +83,7 @@ def read_gravity(text: str | None) -> float | tuple[float, ...] | None:
     """A number, three numbers, or None when nothing was said."""
     if text is None:
         return None
-    numbers = tuple(number(part, "--gravity") for part in text.split(","))
+    numbers = tuple(number(part, "--gravity", "m/s2") for part in text.split(","))
     if len(numbers) not in (1, 3):
         raise CutjointError(f"--gravity takes one number or three with commas, not '{text}'")
     return numbers[0] if len(numbers) == 1 else numbers
@@ -115,7 +116,7 @@ def positive(text: str, option: str, unit: str | None = None) -> float:
 def read_pairs(
     words: Sequence[str], known: Sequence[str] | Mapping[str, str], option: str, what: str
 ) -> dict[str, float]:
-    """`name=value` words as a mapping; `all=value` stands for every known name.
+    """`name=value` words as a mapping; `all=value` stands for every known name, `motor*=value` for some.
 
     Values may have units where `known` names them.
     """
@@ -126,7 +127,8 @@ def read_pairs(
         if not equals:
             raise CutjointError(f"{option} takes NAME=VALUE, not '{word}'")
         everything = name == "all" and "all" not in known
-        for each in known if everything else [check_name(name, known, option, what)]:
+        some = [] if name in known else [each for each in known if fnmatchcase(each, name)]
+        for each in known if everything else some or [check_name(name, known, option, what)]:
             pairs[each] = number(text, f"{option} {name}", units.get(each))
         if everything and not known:
             number(text, f"{option} {name}")
@@ -173,18 +175,26 @@ def read_joints(words: Sequence[str], mechanism: Mechanism) -> dict[str, float]:
 
 def read_parameters(words: Sequence[str], mechanism: Mechanism) -> dict[str, Any]:
     """What `--parameter` changes: names, and a number or several with commas, each with its unit."""
+    from ..describe.parameters import locate  # help should not wait for it
+
     known, found = _names(mechanism).parameters, {}
     for word in words:
         name, equals, text = word.partition("=")
         if not equals:
             raise CutjointError(f"--parameter takes NAME=VALUE, not '{word}'")
-        check_name(name, list(known.named), "--parameter", "parameter")
-        parameter, parts = known.whole(name), text.split(",")
-        if len(parts) != parameter.size:
-            raise CutjointError(f"--parameter {name} takes {parameter.size} number(s), not {len(parts)}")
-        pairs = zip(parts, parameter.units, strict=True)
+        if name in known.named:
+            alone, units = known.whole(name).size == 1, known.whole(name).units
+        elif "." in name or name == "gravity":
+            at = locate(mechanism, name, ("parameters", name))
+            alone, units = at.alone, at.units
+        else:
+            check_name(name, list(known.named), "--parameter", "parameter")
+        parts = text.split(",")
+        if len(parts) != len(units):
+            raise CutjointError(f"--parameter {name} takes {len(units)} number(s), not {len(parts)}")
+        pairs = zip(parts, units, strict=True)
         numbers = [number(part.strip(), f"--parameter {name}", unit) for part, unit in pairs]
-        found[name] = numbers if parameter.size > 1 else numbers[0]
+        found[name] = numbers[0] if alone else numbers
     return found
 
 

@@ -1,17 +1,30 @@
 """`cutjoint propagate`: change a dimension, let what is free follow, and write the new mechanism."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from ..describe.mechanism import Mechanism
+from ..describe.parameters import locate
 from ..describe.writer import save
-from ..design.dimensions import GROUPS
+from ..design.dimensions import GROUPS, path_of
 from ..design.propagate import Propagation, propagate, stretch
 from ..errors import CutjointError
 from ..loading import load
 from ..show.table import table
-from .common import MANY, Options, check_targets, kept_form, number, read_pairs, tell_written, to_json
+from .common import (
+    MANY,
+    Options,
+    check_targets,
+    kept_form,
+    number,
+    read_pairs,
+    read_view,
+    tell_written,
+    to_json,
+)
 
 HELP = "Change dimensions of a mechanism and close its loops again by moving what is left free."
 EXAMPLE = """
@@ -23,7 +36,9 @@ cutjoint propagate mcpherson --set tie_rod=0.38 --free q --bound q.rack=0.25,0.3
 
 def add_arguments(option: Options) -> None:
     option("mechanism")
-    option("--set", "NAME=VALUE", "new value of a dimension, numbers with commas", **MANY)
+    option(
+        "--set", "NAME=VALUE", "new value of a dimension, numbers with commas (m, rad or with a unit)", **MANY
+    )
     text = "make a link longer between its two joints (BODY:JOINT1:JOINT2 if it has more)"
     option("--stretch", "BODY=METRES", text, **MANY)
     groups = "; ".join(f"{key}: {about}" for key, about in GROUPS.items())
@@ -34,23 +49,31 @@ def add_arguments(option: Options) -> None:
     option("--bound", "NAME=LOW,HIGH", "keep it between two values", **MANY)
     option("--scale", "M", "metres that count as one radian (the mechanism's size)")
     option("--picture", "FILE", "draw the mechanism before and after (png, svg, pdf)")
+    option("--view")
     option("-o --output", "FILE", "write the new description")
     option("--json")
 
 
 def run(args: argparse.Namespace) -> int:
     check_targets(args.output, picture=args.picture)
+    angle = read_view(args.view)
     mechanism = load(args.mechanism)
     change = _changes(args, mechanism)
     if not change:
         raise CutjointError("say what to change: --set NAME=VALUE or --stretch BODY=METRES")
-    bounds = {name: _numbers(value, f"--bound {name}", 2) for name, value in _words(args.bound, "--bound")}
+    bounds = {}
+    for name, value in _words(args.bound, "--bound"):
+        joint = name.split(".")[1].partition("[")[0] if name.startswith("q.") else ""
+        unit = _joint_unit(mechanism, joint) if joint else _units(mechanism, name)[0]
+        bounds[name] = _numbers(value, f"--bound {name}", [unit] * 2)
+        if len(bounds[name]) != 2:
+            raise CutjointError(f"--bound {name} takes 2 numbers with a comma, not '{value}'")
     result = propagate(
         mechanism,
         change,
         args.free,
         weights={name: number(value, f"--weight {name}") for name, value in _words(args.weight, "--weight")},
-        scale=None if args.scale is None else number(args.scale, "--scale"),
+        scale=None if args.scale is None else number(args.scale, "--scale", "m"),
         bounds=bounds,
         locked=args.lock,
     )
@@ -65,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         from ..show.picture_change import change_figure
         from ..show.plot import save_figure
 
-        save_figure(args.picture, change_figure(result), tight=True)
+        save_figure(args.picture, change_figure(result, angle), tight=True)
     for path in (args.output, args.picture):
         tell_written(args, written=path)
     return 0
@@ -98,11 +121,11 @@ def _report(result: Propagation) -> dict[str, Any]:
 def _changes(args: argparse.Namespace, mechanism: Mechanism) -> dict[str, Any]:
     change: dict[str, Any] = {}
     for name, value in _words(args.set, "--set"):
-        numbers = _numbers(value, f"--set {name}")
+        numbers = _numbers(value, f"--set {name}", _units(mechanism, name))
         change[name] = numbers[0] if len(numbers) == 1 else numbers
     for word in args.stretch:
         body, *joints = word.partition("=")[0].split(":")
-        by = read_pairs([word], [word.partition("=")[0]], "--stretch", "body")
+        by = read_pairs([word], {word.partition("=")[0]: "m"}, "--stretch", "body")
         if len(joints) not in (0, 2):
             raise CutjointError(f"--stretch takes BODY=METRES or BODY:JOINT1:JOINT2=METRES, not '{word}'")
         pair = (joints[0], joints[1]) if joints else None
@@ -118,8 +141,20 @@ def _words(words: list[str], option: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in pairs]
 
 
-def _numbers(text: str, option: str, count: int | None = None) -> Any:
-    numbers = tuple(number(part, option) for part in text.split(","))
-    if count is not None and len(numbers) != count:
-        raise CutjointError(f"{option} takes {count} numbers with a comma, not '{text}'")
-    return numbers
+def _numbers(text: str, option: str, units: Sequence[str | None]) -> Any:
+    pairs = zip_longest(text.split(","), units)
+    return tuple(number(part, option, unit) for part, unit in pairs if part is not None)
+
+
+def _units(mechanism: Mechanism, name: str) -> Sequence[str | None]:
+    """Of a dimension by name or path; what is none is said where it is looked up."""
+    try:
+        return locate(mechanism, path_of(mechanism, name)).units
+    except CutjointError:
+        return [None]
+
+
+def _joint_unit(mechanism: Mechanism, name: str) -> str | None:
+    found = [mechanism.joint_type(joint) for joint in mechanism.joints if joint.name == name]
+    units = found[0].position_units if found and found[0] else ()
+    return units[0] if len(set(units)) == 1 else None

@@ -12,7 +12,7 @@ from .common import (
     positive,
     progress_bar,
     read_gravity,
-    read_pairs,
+    read_torques,
     tell_written,
     to_json,
 )
@@ -67,12 +67,12 @@ def run(args: argparse.Namespace) -> int:
 
     check_targets(picture=args.plot)
     mechanism = load(args.mechanism)
-    inputs = read_pairs(args.torque, mechanism.inputs(), "--torque", "motor or cylinder")
+    inputs = read_torques(args.torque, mechanism)
     planned = sweep(
         mechanism,
         args.vary,
-        positive(args.time, "--time"),
-        step=positive(args.step, "--step"),
+        positive(args.time, "--time", "s"),
+        step=positive(args.step, "--step", "s"),
         runs=args.runs,
         record=args.record or None,
         keep=args.keep or ("final", "min", "max"),

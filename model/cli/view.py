@@ -7,7 +7,7 @@ import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CutjointError
+from ..errors import CutjointError, brought_by
 from ..signals import stop_on_signal
 from .common import MANY, Options, number, prepared, read_torques
 
@@ -42,16 +42,14 @@ def add_arguments(option: Options) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    seconds = number(args.time, "--time")
+    seconds = number(args.time, "--time", "s")
     if not 0 <= seconds <= 300:
         raise CutjointError(f"--time must be between 0 and 300 s, not {args.time}")
     port = find_port(args.port)
     try:
         import viser  # noqa: F401
     except ImportError as problem:
-        raise CutjointError(
-            f"the browser view needs viser ({problem}); run 'pip install cutjoint[view]'"
-        ) from problem
+        raise CutjointError(f"the browser view needs viser ({problem}); {brought_by('view')}") from problem
     from ..show.view import Viewer
 
     viewer = Viewer(simulations(args), port, seconds, args.trace, args.plot)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..joints.types import TYPES
+from ..thresholds import LARGEST_ANGLE
 from . import parameters
 from .elements import Strut, check_cylinder
 from .field_kinds import Group, PartField, Reference, name
@@ -74,7 +75,7 @@ def _item(item: Any, place: Place, around: Around) -> Any:
     if isinstance(item, Joint) and item.cut is False and kind is not None and kind.always_cut:
         raise Flaw((*place, "cut"), f"a {item.type} joint is always cut; remove 'cut: false'")
     if isinstance(item, Joint):
-        _starts_within(values, place)
+        _starts_within(values, place, around)
     if isinstance(item, Motor) and kind is not None and kind.nv != 1:
         sentence = f"joint '{item.joint}' has {kind.nv} freedoms; a motor needs a joint with exactly one"
         raise Flaw((*place, "joint"), sentence)
@@ -95,8 +96,13 @@ def _item(item: Any, place: Place, around: Around) -> Any:
     return replace(item, **values)
 
 
-def _starts_within(values: dict[str, Any], place: Place) -> None:
-    """A start that is given is not beyond a stop, whose spring would hurl the joint off."""
+def _starts_within(values: dict[str, Any], place: Place, around: Around) -> None:
+    """A start has digits left, and is not beyond a stop, whose spring would hurl the joint off."""
+    units = around.kind.position_units if around.kind else ()
+    for value, unit in zip(values["start"], units, strict=False):
+        if unit == "rad" and abs(value) > LARGEST_ANGLE:
+            sentence = f"of {value:g} rad has no digits left to tell poses apart; leave whole turns out"
+            raise field_flaw((*place, "start"), sentence)
     low, high = values["limits"]
     if len(values["start"]) == 1 and not low <= values["start"][0] <= high:
         raise field_flaw(

@@ -21,12 +21,14 @@ from .field_kinds import (
     Numbers,
     Orientation,
     PartField,
+    Reference,
     References,
     Text,
     TypeOfJoint,
 )
 from .fields import NEEDED, NOT_ZERO, OWN, POSITIVE, Field, Quantity, defaults_of, fields_of
 from .mechanism import GROUND, Body, Joint, Mechanism, Strut
+from .parameters import path_pattern
 from .read_item import DRAWN, FORMS
 from .units import UNITS, parse_unit, typeset
 
@@ -34,6 +36,7 @@ Schema = dict[str, Any]
 _ABSENT: Schema = {"type": "null"}  # as if it were not there
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
+_OUTPUT = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\[[1-9]\d*\])?$"
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,4})?\s*"
 _FACTOR = rf"({'|'.join(sorted(UNITS, key=len, reverse=True))})\s*(\^?\s*-?[1-9]|[²³])?"
 
@@ -49,6 +52,8 @@ def schema() -> Schema:
         else:
             properties[key] = _field(field)
     properties["name"] |= {"pattern": NAME}
+    properties["outputs"]["additionalProperties"] |= {"pattern": _OUTPUT}
+    properties["parameters"]["additionalProperties"] |= {"pattern": path_pattern()}
     properties["bodies"] |= {"propertyNames": {"pattern": NAME, "not": {"const": GROUND}}}
     whole = {
         "$schema": DIALECT,
@@ -106,6 +111,9 @@ def _item(described: type) -> Schema:
         "required": [k for k, x in defaults_of(described).items() if x is NEEDED],
         "additionalProperties": False,
     }
+    ends = [k for k, f in fields.items() if isinstance(f, Reference) and f.word == "body" and f.but != GROUND]
+    if len(ends) > 1:  # other bodies can't be compared
+        found["not"] = {"properties": {key: {"const": GROUND} for key in ends}, "required": ends}
     if described is Body:
         found["required"] = ["mass"]
     if described is Strut:
@@ -189,13 +197,14 @@ def _list(item: Schema, size: int | None = None) -> Schema:
 def _one(field: Quantity) -> Schema:
     """One number of a quantity, plain with its sign, or as a text with a unit."""
     low, sign = field.sign.low, "exclusiveMinimum" if field.sign is POSITIVE else "minimum"
-    plain: Schema = {"type": "number"}
+    # NaN is the number that is neither above zero nor not
+    plain: Schema = {"type": "number", "not": {"maximum": 0, "exclusiveMinimum": 0}}
     if not field.infinite:
         plain |= {"minimum": -LARGEST, "maximum": LARGEST}
     if isfinite(low):
         plain |= {sign: low}
     if field.sign is NOT_ZERO:
-        plain |= {"not": {"const": 0}}
+        plain |= {"not": {"anyOf": [{"const": 0}, plain["not"]]}}
     return {"anyOf": [plain, {"type": "string", "pattern": _measured(field.unit)}]}
 
 
@@ -282,6 +291,12 @@ def _(field: Choice) -> Schema:
 @_rule.register
 def _(field: TypeOfJoint) -> Schema:
     return {"enum": list(TYPES)}
+
+
+@_rule.register
+def _(field: Reference) -> Schema:
+    but = {"not": {"const": field.but}} if field.but else {}
+    return {"type": "string", "pattern": rf"{NAME}|^$" if field.optional else NAME, **but}
 
 
 @_rule.register

@@ -173,12 +173,7 @@ class Design:
         return list(dict.fromkeys(self.table.rows([self.path(name)]).tolist()))
 
     def path(self, name: str) -> str:
-        """The path behind a name: `s21`, `joint.s21` or `joint.ball.on_child.position` alike."""
-        whole, k = parameters.split(name)
-        for alias in (whole, whole.removeprefix("joint.")):
-            if alias in self.mechanism.parameters:
-                return self.mechanism.parameters[alias] + ("" if k is None else f"[{k}]")
-        return name
+        return path_of(self.mechanism, name)
 
     def label(self, column: int) -> str:
         return next(c.name for c in self.table.columns() if c.where.start == column)
@@ -215,6 +210,15 @@ def size(mechanism: Mechanism) -> float:
         points.setdefault(joint.child, []).append(np.asarray(joint.on_child.position, float))
     spans = [float(np.linalg.norm(a - b)) for group in points.values() for a in group for b in group]
     return max([*spans, *(float(j.length) for j in mechanism.joints)], default=0.0) or 1.0
+
+
+def path_of(mechanism: Mechanism, name: str) -> str:
+    """The path behind a name: `s21`, `joint.s21` or `joint.ball.on_child.position` alike."""
+    whole, k = parameters.split(name)
+    for alias in (whole, whole.removeprefix("joint.")):
+        if alias in mechanism.parameters:
+            return mechanism.parameters[alias] + ("" if k is None else f"[{k}]")
+    return name
 
 
 def as_names(free: str | Iterable[str]) -> list[str]:

@@ -13,7 +13,7 @@ from ..equations.topology import start_coordinates
 from ..errors import AssemblyError, CutjointError, SimulationError
 from ..manifold.gaps import loop_gaps, open_loop
 from ..state import State
-from ..thresholds import MOVES, OTHER_STARTS, STARTS_EACH
+from ..thresholds import LARGEST_ANGLE, MOVES, OTHER_STARTS, STARTS_EACH
 from ..variables import Table
 from . import driven
 
@@ -202,6 +202,11 @@ def _place(table: Table, joint: str, value: Any) -> slice:
     """Where a tree joint's numbers are, if these are the right ones."""
     own = table.whole(joint)
     _fits(joint, value, own.size, "speeds" if own.kind == "speed" else "coordinates")
+    angles = np.array([unit == "rad" for unit in own.units])
+    if (np.abs(value * angles) > LARGEST_ANGLE).any():
+        raise SimulationError(
+            f"joint '{joint}' takes angles up to {LARGEST_ANGLE:g} rad, beyond which no digits are left"
+        )
     return own.where
 
 

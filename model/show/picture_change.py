@@ -10,29 +10,31 @@ from ..describe.mechanism import GROUND, Mechanism
 from ..design.propagate import Propagation
 from ..simulation import Simulation
 from .picture import LEGEND, draw
-from .sketch import Pose, body_points, choose_view
+from .sketch import Angle, Pose, body_points, choose_view
 
 OLD = "#999999"
 
 
-def change_figure(result: Propagation) -> Figure:
+def change_figure(result: Propagation, angle: Angle | None = None) -> Figure:
     """The picture of a propagation."""
     before, after = (Simulation(m, compile=False) for m in (result.before, result.mechanism))
     cuts = [cut.name for cut in after.tree.cuts]
-    return draw_change((before.mechanism, before.body_poses()), (after.mechanism, after.body_poses()), cuts)
+    old, new = ((simulation.mechanism, simulation.body_poses()) for simulation in (before, after))
+    return draw_change(old, new, cuts, angle)
 
 
 def draw_change(
     before: tuple[Mechanism, Mapping[str, Pose]],
     after: tuple[Mechanism, Mapping[str, Pose]],
     cuts: Collection[str] = (),
+    angle: Angle | None = None,
 ) -> Figure:
     """`before` and `after` are a mechanism and the poses of its bodies."""
     mechanism, poses = after
-    figure = draw(mechanism, poses, cuts)
+    figure = draw(mechanism, poses, cuts, angle)
     axes = figure.axes[0]
     still = {GROUND: (np.eye(3), np.zeros(3))}
-    view = choose_view(mechanism, {**poses, **still}, body_points(mechanism, {**poses, **still}))
+    view = choose_view(mechanism, {**poses, **still}, body_points(mechanism, {**poses, **still}), angle)
     for body, points in body_points(before[0], {**before[1], **still}).items():
         if len(points) > 1 and body != GROUND:
             flat = view.flat(points)
