@@ -264,6 +264,8 @@ class Runs:
         asked = {Path(word).name for word in words} | {f"{words[1]}.yaml" if len(words) > 1 else ""}
         asked |= {f"{Path(word).stem}.fmu" for word in words}
         wrong = []
+        if ended.left:
+            wrong.append(f"left {ended.left} processes")
         if ended.code not in (*FINE, *((5, 130) if long else ())):
             wrong.append(f"exit code {ended.code}")
         if "Traceback" in ended.err or "unexpected" in ended.err:
