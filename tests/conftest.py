@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 # Tests draw without a display and never ask for one.
 os.environ["MPLBACKEND"] = "Agg"
 # A traceback hidden from users is what we want to see when a test fails unexpectedly; tests
@@ -13,7 +15,8 @@ os.environ["MPLBACKEND"] = "Agg"
 os.environ.pop("CUTJOINT_DEBUG", None)
 
 
-def pytest_collection_finish() -> None:
+@pytest.fixture(scope="session", autouse=True)
+def own_packages() -> None:
     """Neighbours of the clone are none of our packages: its root is one, so pytest makes them importable."""
     beside = str(Path(__file__).resolve().parents[2])
     sys.path[:] = [path for path in sys.path if path != beside]
