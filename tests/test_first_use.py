@@ -38,6 +38,19 @@ def test_angles_without_digits_are_refused(tmp_path: Path) -> None:
         Simulation("fourbar", compile=False).assemble({"crank_pin": -1e10})
 
 
+def test_an_implicit_step_where_one_half_of_a_matrix_has_more_zeros(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two hinges on one axis: the order of elimination took the other half for granted, exit code 1."""
+    old = (
+        "hinge2: {type: revolute, parent: shaft2, child: leg2, at: [0.25, -0.14, 0], axis: [-0.5, -0.87, 0]}"
+    )
+    new = "hinge2: {type: revolute, parent: shaft1, child: leg1, at: [0, 0.29, 0], axis: [1, 0, 0]}"
+    path = changed(tmp_path, "servo_stewart", old, new)
+    words = ["--time", "0.01", "--step", "0.01", "--no-compile", "--stepper", "implicit"]
+    assert main(["simulate", str(path), *words]) in (0, 3, 4), capsys.readouterr().err
+
+
 def test_a_list_where_a_constraint_has_its_type_gets_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -263,12 +263,13 @@ class Runs:
         left = {path.name for path in self.work.iterdir()} - set(given)
         asked = {Path(word).name for word in words} | {f"{words[1]}.yaml" if len(words) > 1 else ""}
         asked |= {f"{Path(word).stem}.fmu" for word in words}
+        asked |= {f"{Path(word).stem}.yaml" for word in words if word.endswith(".urdf")}  # its loops
         wrong = []
         if ended.left:
             wrong.append(f"left {ended.left} processes")
         if ended.code not in (*FINE, *((5, 130) if long else ())):
             wrong.append(f"exit code {ended.code}")
-        if "Traceback" in ended.err or "unexpected" in ended.err:
+        if "Traceback" in ended.err or "cutjoint: unexpected" in ended.err:
             wrong.append("a traceback")
         if left and (ended.code not in (0, 4) or not left <= asked):
             wrong.append(f"left {sorted(left)}")

@@ -97,11 +97,12 @@ def entries(x: Any) -> Entries:
 
 
 def least_degree(A: Any) -> list[int]:
-    """Elimination order of a symmetric matrix that keeps fill low: always the least-connected next."""
+    """Elimination order that keeps fill low: always the least-connected next, as if A were symmetric."""
     graph: dict[int, set[int]] = {i: set() for i in range(A.shape[0])}
     for i, j in zip(*A.sparsity().get_triplet(), strict=True):
         if i != j:
             graph[i].add(j)
+            graph[j].add(i)
     order = []
     while graph:
         i = min(graph, key=lambda k: (len(graph[k]), k))
