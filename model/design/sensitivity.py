@@ -140,6 +140,8 @@ class Marked:
         self, simulation: Simulation, paths: str | Iterable[str], independent: Iterable[str] | None = None
     ):
         paths = [paths] if isinstance(paths, str) else list(paths)
+        if not paths:
+            raise SimulationError("name at least one number whose change is asked for, such as body.arm.mass")
         own = simulation.engine
         wanted = [own.mechanism.parameters.get(name, name) for name in paths]
         engine = self.engine = own.with_symbols(_symbols(own.mechanism, wanted))
