@@ -167,7 +167,6 @@ def test_without_a_compiler_both_ways_out_are_offered(
     monkeypatch.setattr(c_compile.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
         CutjointError,
-        CutjointError,
         match=r"install gcc or clang, or export with --runtime python.*'\.\[cross\]'",
     ):
         export("fourbar", tmp_path / "x.fmu")
