@@ -16,7 +16,8 @@ from ..model.robots.outgoing import document, put
 from ..model.robots.write_urdf import urdf
 
 STATES = ("position", "velocity", "effort", "acceleration")
-ORDERS = {"torque": ("effort", "position", "velocity"), "position": ("position",)}
+FOLLOWED = ("position", "velocity", "acceleration")  # each needs those before it
+ORDERS = {"torque": ("effort", *FOLLOWED), "position": ("position",)}
 POSE = (*(f"position.{x}" for x in "xyz"), *(f"orientation.{x}" for x in "xyzw"))
 WRENCH = (*(f"force.{x}" for x in "xyz"), *(f"torque.{x}" for x in "xyz"))
 PLUGIN = "cutjoint_control/System"
@@ -101,6 +102,8 @@ def controllers(mechanism: Mechanism, rate: float) -> str:
     """A file of parameters: broadcaster, trajectories of positions, and efforts passed on."""
     driven = driven_joints(mechanism)
     names = "".join(f"\n      - {_quoted(name)}" for name in driven)
+    followed = [order for order in FOLLOWED if all(order in orders for orders in driven.values())]
+    told = "".join(f"\n      - {order}" for order in followed)
     pushed = "".join(f"\n      - {_quoted(name)}" for name, orders in driven.items() if "effort" in orders)
     text = f"""# Controllers of '{mechanism.name}' for ros2_control.
 controller_manager:
@@ -120,8 +123,7 @@ controller_manager:
 {TRAJECTORY}:
   ros__parameters:
     joints:{names or " []"}
-    command_interfaces:
-      - position
+    command_interfaces:{told}
     state_interfaces:
       - position
       - velocity

@@ -12,7 +12,7 @@ from .control_files import BROADCASTER, TRAJECTORY, built_with, control_urdf, co
 ARGUMENTS = {
     "library": ("", "native library of the mechanism; made by 'cutjoint realtime' if empty"),
     "rate": ("500", "updates of the controllers a second"),
-    "step": ("0", "integration step, s; 0: one for each update"),
+    "step": ("0", "integration step, s; 0: one for each update, more where it stalled"),
     "mode": ("lock_step", "lock_step: an update's period for each update; real_time: as the clock goes"),
     "gravity": ("", "m/s²: g for (0, 0, -g), or three numbers with commas; the description's if empty"),
     "start": ("", "coordinates held at the start, such as 'motor1=0.1 motor2=0.2'"),

@@ -1,5 +1,5 @@
 // Runs the class behind the ros2_control plugin without ROS: parameters as NAME=VALUE, then a script on standard input.
-//   order JOINT KIND | command JOINT KIND VALUE | sensor NAME KEY VALUE | write PERIOD N | show | reset
+//   take JOINT/KIND... | give JOINT/KIND... | command JOINT KIND VALUE | sensor NAME KEY VALUE | write PERIOD N | show | reset
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -11,12 +11,6 @@
 #include "cutjoint_control/mechanism.hpp"
 
 using namespace cutjoint_control;
-
-static Order order(const std::string & kind)
-{
-  return kind == "effort" ? Order::effort : kind == "position" ? Order::position :
-         kind == "velocity" ? Order::velocity : Order::none;
-}
 
 int main(int argc, char ** argv)
 {
@@ -35,14 +29,17 @@ int main(int argc, char ** argv)
       double value = 0;
       long n = 0;
       words >> what;
-      if (what == "order") {
-        words >> joint >> kind;
-        mechanism.joint(joint).order = order(kind);
+      if (what == "take" || what == "give") {
+        std::vector<std::string> keys[2];
+        for (std::string key; words >> key; ) {
+          keys[what == "take"].push_back(key);
+        }
+        mechanism.hear(mechanism.switched(keys[0], keys[1]));
       } else if (what == "command") {
         std::string text;
         words >> joint >> kind >> text;
         value = std::stod(text);  // NaN too
-        mechanism.joint(joint).command[static_cast<int>(order(kind))] = value;
+        mechanism.joint(joint).command.at(Order::named(kind)) = value;
       } else if (what == "sensor") {
         std::string text;
         words >> joint >> kind >> text;

@@ -34,7 +34,8 @@ def host() -> Path:
     where = folder() / "control"
     (where / "cutjoint_control").mkdir(parents=True)
     shutil.copy(ROOT / "fmu" / "c" / "native.h", where / "cutjoint_control")
-    units = [CONTROL / "src" / "mechanism.cpp", Path(__file__).with_name("control_host.cpp")]
+    units = [CONTROL / "src" / unit for unit in ("mechanism.cpp", "motion.cpp")]
+    units.append(Path(__file__).with_name("control_host.cpp"))
     command = ["g++", "-std=c++17", "-O0", "-g", "-Wall", "-Wextra", "-Werror", *SANE]
     command += [f"-I{CONTROL / 'include'}", f"-I{where}", *map(str, units), "-ldl", "-o", str(where / "host")]
     subprocess.run(command, check=True)
@@ -81,7 +82,7 @@ def same(shown: dict[str, list[float]], values: JointValues) -> None:
 
 
 def test_efforts_give_the_engine_s_motion() -> None:
-    script = "".join(f"order motor{k} effort\ncommand motor{k} effort {5 - k}\n" for k in (1, 2, 3))
+    script = "".join(f"take motor{k}/effort\ncommand motor{k} effort {5 - k}\n" for k in (1, 2, 3))
     (shown,) = played(f"{script}write {H} 200\nshow\n", f"start={START}")
     simulation, values, _ = engine()
     simulation.set_inputs([4.0, 3.0, 2.0])
@@ -103,7 +104,7 @@ def test_accelerations_are_the_slopes_of_the_speeds() -> None:
 
 
 def test_positions_and_velocities_are_followed_as_by_the_node() -> None:
-    script = "order motor1 position\norder motor2 velocity\norder motor3 position\n"
+    script = "take motor1/position motor2/velocity motor3/position\n"
     script += "command motor1 position 0.3\ncommand motor2 velocity -0.2\ncommand motor3 position 0.15\n"
     (shown,) = played(f"{script}write {H} 300\nshow\n", f"start={START}")
     simulation, values, drives = engine()
@@ -115,8 +116,44 @@ def test_positions_and_velocities_are_followed_as_by_the_node() -> None:
     same(shown, values)
 
 
+def test_a_trajectory_with_its_derivatives_is_followed_without_lag() -> None:
+    """A position alone trails by 2/frequency."""
+    rate, swing, lead = 2.0, 0.1, 0.15
+    script = "".join(f"take motor{k}/position motor{k}/velocity motor{k}/acceleration\n" for k in (1, 2, 3))
+    alone = "take motor1/position motor2/position motor3/position\n"
+    for n in range(500):
+        angle = rate * n * H
+        place = lead + swing * (1 - np.cos(angle))
+        told = (("position", place), ("velocity", swing * rate * np.sin(angle)))
+        told += (("acceleration", swing * rate**2 * np.cos(angle)),)
+        words = "".join(f"command motor{k} {kind} {x:.17g}\n" for k in (1, 2, 3) for kind, x in told)
+        script, alone = script + words + f"write {H} 1\n", alone + words + f"write {H} 1\n"
+    start = "start=motor1=0.15 motor2=0.15 motor3=0.15"
+    (followed,), (trailing,) = played(script + "show\n", start), played(alone + "show\n", start)
+    wanted, speed = lead + swing * (1 - np.cos(rate * 500 * H)), swing * rate * np.sin(rate * 500 * H)
+    for name in ("motor1", "motor2", "motor3"):
+        assert followed[name][0] == pytest.approx(wanted, abs=2e-4)
+        assert wanted - trailing[name][0] == pytest.approx(speed * 2 / 20.0, rel=0.3)
+
+
+def test_a_manager_that_stalls_loses_nothing() -> None:
+    script = "take motor1/position\ncommand motor1 position 0.3\n"
+    (stalled,) = played(f"{script}write 0.6 5\nshow\n", f"start={START}")
+    (shown,) = played(f"{script}write 0.012 250\nshow\n", f"start={START}")
+    assert stalled["time"] == [pytest.approx(3.0)]
+    assert stalled["motor1"][0] == pytest.approx(0.3, abs=1e-6)
+    assert stalled["hinge1"][0] == pytest.approx(shown["hinge1"][0], abs=1e-6)
+
+
+def test_what_a_controller_gives_back_stays_where_it_is() -> None:
+    script = f"take motor1/position\ncommand motor1 position 0.3\nwrite {H} 1000\nshow\n"
+    script += f"give motor1/position\nwrite {H} 1000\nshow\ntake motor1/position\nwrite {H} 1000\nshow\n"
+    for shown in played(script, f"start={START}"):
+        assert shown["motor1"][0] == pytest.approx(0.3, abs=1e-6)
+
+
 def test_the_start_is_held_until_the_first_command() -> None:
-    silent = "order motor1 effort\ncommand motor1 effort nan\n"
+    silent = "take motor1/effort\ncommand motor1 effort nan\n"
     script = f"write {H} 500\nshow\n{silent}write {H} 500\nshow\nreset\nshow\n"
     for shown in played(script, f"start={START}"):
         assert shown["motor1"][0] == pytest.approx(0.2, abs=1e-9) and abs(shown["motor1"][1]) < 1e-9
@@ -160,7 +197,12 @@ def test_sensors_show_pose_and_wrench() -> None:
         (["step=-1"], "", "must not be negative"),
         (["mode=warp"], "", "lock_step or real_time"),
         (["hold=maybe"], "", "true or false"),
-        ([], "order motor9 effort\n", "has no joint 'motor9'"),
+        ([], "command motor9 effort 1\n", "has no joint 'motor9'"),
+        (
+            [],
+            "take motor1/effort\ntake motor2/effort motor1/position\n",
+            "'motor1' can't follow a motion and",
+        ),
         ([], "sensor a body leg1\n", "has no output 'body.leg1.position[1]'"),
         ([], "sensor a leg leg1\n", "needs a parameter 'body'"),
     ],
@@ -185,6 +227,13 @@ def test_urdf_and_controllers_name_the_same_joints(name: str) -> None:
     assert commanded == set(driven_joints(mechanism)) and len(commanded) == len(mechanism.inputs())
     settings = YAML(typ="safe").load(controllers(mechanism, 250.0))
     assert set(settings["joint_trajectory_controller"]["ros__parameters"]["joints"]) == commanded
+    told = settings["joint_trajectory_controller"]["ros__parameters"]["command_interfaces"]
+    assert told and all(
+        p.find(f"command_interface[@name='{t}']") is not None
+        for p in parts.values()
+        for t in told
+        if p.get("name") in commanded
+    )
     assert settings["controller_manager"]["ros__parameters"]["update_rate"] == 250
     assert block.find(f"sensor[@name='{platform(mechanism)}_pose']") is not None
 

@@ -1,20 +1,15 @@
-// The class without ROS: see its header.
-#include "cutjoint_control/mechanism.hpp"
-
-#include <dlfcn.h>
-
-#include <chrono>
+// The class without ROS, see its header: what it is made of, and what it is told.
 #include <cmath>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
+#include "library.hpp"
+
 namespace cutjoint_control
 {
 namespace
 {
-
-std::runtime_error mistake(const std::string & text) {return std::runtime_error("cutjoint: " + text);}
 
 double number(const std::string & text, const std::string & name)
 {
@@ -36,49 +31,19 @@ std::string given(const Parameters & parameters, const std::string & name, const
   return found == parameters.end() || found->second.empty() ? otherwise : found->second;
 }
 
-long long steady()
-{
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
 void keep(void * host, const char * message) {*static_cast<std::string *>(host) = message;}
 
 }  // namespace
 
-/// The functions of native.h, found in a shared library by their names.
-struct Mechanism::Library
+int Order::named(const std::string & name)
 {
-  void * handle;
-#define EACH(with) \
-  with(native) with(count) with(items) with(new) with(free) with(set) with(begin) with(reset) with(drive) \
-  with(step) with(time) with(outputs) with(joints) with(accelerations) with(servo)
-#define DECLARE(name) decltype(&cutjoint_##name) name##_;
-  EACH(DECLARE)
-
-  explicit Library(const std::string & path)
-  : handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
-  {
-    if (handle == nullptr) {
-      const char * why = dlerror();
-      throw mistake(
-              "the library '" + path + "' can't be loaded (" + (why != nullptr ? why : "no reason given") +
-              "); 'cutjoint realtime NAME -o FOLDER' makes it");
-    }
-#define FIND(name) \
-  name##_ = reinterpret_cast<decltype(name##_)>(dlsym(handle, "cutjoint_" #name)); \
-  missing = missing || name##_ == nullptr;
-    bool missing = false;
-    EACH(FIND)
-    if (missing || native_() != CUTJOINT_NATIVE) {
-      dlclose(handle);
-      throw mistake("'" + path + "' is no library of this version; make it again with 'cutjoint realtime'");
-    }
+  static const char * const names[] = {"effort", "position", "velocity", "acceleration"};
+  int k = 0;
+  while (k < count && name != names[k]) {
+    ++k;
   }
-  ~Library() {dlclose(handle);}
-#undef EACH
-#undef DECLARE
-#undef FIND
-};
+  return k;
+}
 
 Mechanism::Mechanism(const Parameters & parameters)
 : parameters_(parameters)
@@ -159,6 +124,32 @@ Joint & Mechanism::joint(const std::string & name)
   throw mistake("the mechanism has no joint '" + name + "'; 'cutjoint node NAME --urdf --ros2-control' names all");
 }
 
+std::vector<Told> Mechanism::switched(
+  const std::vector<std::string> & stops, const std::vector<std::string> & starts) const
+{
+  std::vector<Told> told;
+  for (const auto & each : joints_) {
+    told.push_back(each.told);
+  }
+  const auto mark = [&](const std::vector<std::string> & keys, bool value) {
+      for (const auto & key : keys) {
+        const auto slash = key.rfind('/');
+        const int order = slash == std::string::npos ? Order::count : Order::named(key.substr(slash + 1));
+        for (std::size_t k = 0; order < Order::count && k < joints_.size(); ++k) {
+          told[k][order] = joints_[k].name == key.substr(0, slash) ? value : told[k][order];
+        }
+      }
+    };
+  mark(stops, false);
+  mark(starts, true);
+  for (std::size_t k = 0; k < told.size(); ++k) {
+    if (told[k][Order::effort] && (told[k][Order::position] || told[k][Order::velocity])) {
+      throw mistake("joint '" + joints_[k].name + "' can't follow a motion and obey an effort at once");
+    }
+  }
+  return told;
+}
+
 void Mechanism::set_start(const std::string & words)
 {
   std::istringstream stream(words);
@@ -219,10 +210,8 @@ void Mechanism::reset()
   debt_ = 0;
   last_ = 0;
   for (auto & each : joints_) {
-    each.order = Order::none;
-    for (double & x : each.command) {
-      x = NAN;
-    }
+    each.told.fill(false);
+    each.command.fill(NAN);
   }
   read();
   for (std::size_t k = 0; k < driven_.size(); ++k) {
@@ -268,93 +257,6 @@ Sensor & Mechanism::add_sensor(const std::string & name, const Parameters & para
   }
   sensors_.push_back(std::move(sensor));
   return *sensors_.back();
-}
-
-double Mechanism::time() const {return library_->time_(mechanism_);}
-
-void Mechanism::read()
-{
-  const std::size_t n = joints_.size();
-  const double * values = library_->joints_(mechanism_);
-  for (std::size_t k = 0; k < n; ++k) {
-    joints_[k].position = values[k];
-    joints_[k].velocity = values[n + k];
-    joints_[k].effort = values[2 * n + k];
-  }
-  values = library_->accelerations_(mechanism_);
-  for (std::size_t k = 0; k < n; ++k) {
-    joints_[k].acceleration = values[k];
-  }
-  if (sensors_.empty()) {
-    return;
-  }
-  values = library_->outputs_(mechanism_);
-  for (auto & sensor : sensors_) {
-    for (auto & each : sensor->readings) {
-      each.value = values[each.output];
-    }
-  }
-}
-
-bool Mechanism::write(double period)
-{
-  if (!fault_.empty()) {
-    return false;
-  }
-  const long long now = real_time_ ? steady() : 0;
-  if (real_time_) {
-    period = last_ != 0 ? static_cast<double>(now - last_) * 1e-9 : period;
-    last_ = now;
-  }
-  debt_ += period;
-  const double h = step_ > 0 ? step_ : period;
-  if (!(h > 0)) {
-    return true;
-  }
-  while (debt_ > 0.5 * h) {
-    bool servo = false;
-    const double * values = library_->joints_(mechanism_);
-    const std::size_t n = joints_.size();
-    for (std::size_t k = 0; k < driven_.size(); ++k) {
-      const Joint & joint = joints_[driven_[k]];
-      const double q = values[driven_[k]], v = values[n + driven_[k]];
-      const double told = joint.command[static_cast<int>(joint.order)];
-      given_[k] = wanted_[k] = 0;
-      follows_[k] = 1;
-      if (servo_[driven_[k]]) {  // it follows by itself: its inputs are passed on
-        const double passed = joint.command[static_cast<int>(takes_[k])];
-        given_[k] = std::isfinite(passed) ? passed : takes_[k] == Order::position ? held_[k] : 0;
-        follows_[k] = 0;
-      } else if (joint.order == Order::position && std::isfinite(told)) {
-        wanted_[k] = frequency_ * frequency_ * (told - q) - 2 * frequency_ * v;
-      } else if (joint.order == Order::velocity && std::isfinite(told)) {
-        wanted_[k] = 2 * frequency_ * (told - v);
-      } else if (joint.order == Order::effort && std::isfinite(told)) {
-        given_[k] = told;
-        follows_[k] = 0;
-      } else if (hold_) {  // nobody has told it anything yet
-        wanted_[k] = frequency_ * frequency_ * (held_[k] - q) - 2 * frequency_ * v;
-      } else {
-        follows_[k] = 0;
-      }
-      const cutjoint_item & input = library_->items_(CUTJOINT_INPUT)[k];
-      if (!(std::abs(given_[k]) <= input.range)) {
-        given_[k] = 0;  // no drive gives that: an error of the controller's
-      }
-      servo = servo || follows_[k] > 0;
-      inputs_[k] = given_[k];
-    }
-    if (servo && library_->servo_(mechanism_, given_.data(), wanted_.data(), follows_.data(), inputs_.data()) != 0) {
-      fault_ = "the driven joints can't follow at this pose";
-      return false;
-    }
-    if (library_->drive_(mechanism_, inputs_.data()) != 0 || library_->step_(mechanism_, h) != 0) {
-      fault_ = said_.empty() ? "the mechanism can't go on" : said_;
-      return false;
-    }
-    debt_ -= h;
-  }
-  return true;
 }
 
 }  // namespace cutjoint_control

@@ -2,6 +2,12 @@
 #include <hardware_interface/handle.hpp>
 #include <hardware_interface/system_interface.hpp>
 #include <hardware_interface/types/hardware_interface_type_values.hpp>
+#if __has_include(<hardware_interface/types/hardware_component_interface_params.hpp>)
+#include <hardware_interface/types/hardware_component_interface_params.hpp>
+#define CUTJOINT_PARAMS HardwareComponentInterfaceParams
+#else  // humble and the first of jazzy
+#define CUTJOINT_PARAMS HardwareInfo
+#endif
 #include <rclcpp/rclcpp.hpp>
 #include <rclcpp_lifecycle/state.hpp>
 
@@ -20,11 +26,12 @@ using hardware_interface::return_type;
 class System : public hardware_interface::SystemInterface
 {
 public:
-  CallbackReturn on_init(const hardware_interface::HardwareInfo & info) override
+  CallbackReturn on_init(const hardware_interface::CUTJOINT_PARAMS & given) override
   {
-    if (SystemInterface::on_init(info) != CallbackReturn::SUCCESS) {
+    if (SystemInterface::on_init(given) != CallbackReturn::SUCCESS) {
       return CallbackReturn::ERROR;
     }
+    const hardware_interface::HardwareInfo & info = info_;
     try {
       const Parameters parameters(info.hardware_parameters.begin(), info.hardware_parameters.end());
       mechanism_ = std::make_unique<Mechanism>(parameters);
@@ -34,6 +41,11 @@ public:
         const Joint & joint = mechanism_->joint(each.name);
         if (!each.command_interfaces.empty() && joint.input < 0) {
           throw std::runtime_error("cutjoint: joint '" + each.name + "' has no drive and takes no commands");
+        }
+        for (const auto & interface : each.command_interfaces) {
+          if (Order::named(interface.name) == Order::count) {
+            throw std::runtime_error("cutjoint: joint '" + each.name + "' can't be told its '" + interface.name + "'");
+          }
         }
       }
       for (const auto & each : info.sensors) {
@@ -70,22 +82,29 @@ public:
     std::vector<hardware_interface::CommandInterface> found;
     for (const auto & each : parts_) {
       for (const auto & interface : each.command_interfaces) {
-        Joint & joint = mechanism_->joint(each.name);
-        found.emplace_back(each.name, interface.name, &joint.command[static_cast<int>(order(interface.name))]);
+        double & command = mechanism_->joint(each.name).command.at(Order::named(interface.name));
+        found.emplace_back(each.name, interface.name, &command);
       }
     }
     return found;
   }
 
+  return_type prepare_command_mode_switch(
+    const std::vector<std::string> & starts, const std::vector<std::string> & stops) override
+  {
+    try {
+      mechanism_->switched(stops, starts);
+    } catch (const std::exception & problem) {
+      RCLCPP_ERROR(rclcpp::get_logger("cutjoint_control"), "%s", problem.what());
+      return return_type::ERROR;
+    }
+    return return_type::OK;
+  }
+
   return_type perform_command_mode_switch(
     const std::vector<std::string> & starts, const std::vector<std::string> & stops) override
   {
-    for (const auto & each : stops) {
-      tell(each, false);
-    }
-    for (const auto & each : starts) {
-      tell(each, true);
-    }
+    mechanism_->hear(mechanism_->switched(stops, starts));
     return return_type::OK;
   }
 
@@ -98,6 +117,11 @@ public:
       return CallbackReturn::ERROR;
     }
     return CallbackReturn::SUCCESS;
+  }
+
+  CallbackReturn on_error(const rclcpp_lifecycle::State &) override
+  {
+    return CallbackReturn::SUCCESS;  // after a fault it can be activated again, which starts anew
   }
 
   return_type read(const rclcpp::Time &, const rclcpp::Duration &) override
@@ -116,27 +140,6 @@ public:
   }
 
 private:
-  static Order order(const std::string & name)
-  {
-    return name == hardware_interface::HW_IF_POSITION ? Order::position :
-           name == hardware_interface::HW_IF_VELOCITY ? Order::velocity : Order::effort;
-  }
-
-  void tell(const std::string & key, bool starts)
-  {
-    const auto slash = key.rfind('/');
-    for (auto & joint : mechanism_->joints()) {
-      if (slash != std::string::npos && joint.name == key.substr(0, slash)) {
-        const Order wanted = order(key.substr(slash + 1));
-        if (starts) {
-          joint.order = wanted;
-        } else if (joint.order == wanted) {
-          joint.order = Order::none;
-        }
-      }
-    }
-  }
-
   std::unique_ptr<Mechanism> mechanism_;
   std::vector<hardware_interface::ComponentInfo> parts_;  // joints, and what a tree does not have
   std::vector<Sensor *> sensors_;

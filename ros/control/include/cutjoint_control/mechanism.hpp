@@ -1,11 +1,12 @@
 // A mechanism behind the values that ros2_control reads and writes; knows no ROS.
 //
 // It loads the native library that `cutjoint realtime` makes (native.h). Every joint of the URDF, driven, passive or
-// cut, has position, velocity, effort and acceleration; driven ones take an effort, or a position or velocity that
-// they are made to follow by the exact forces (model/equations/driving.py). Mistakes are thrown as one sentence.
+// cut, has position, velocity, effort and acceleration; driven ones take an effort, or a position and its derivatives
+// that they are made to follow by the exact forces (model/equations/driving.py). Mistakes are thrown as one sentence.
 #ifndef CUTJOINT_CONTROL__MECHANISM_HPP_
 #define CUTJOINT_CONTROL__MECHANISM_HPP_
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -17,16 +18,21 @@
 namespace cutjoint_control
 {
 
-/// What a driven joint is told.
-enum class Order { none, effort, position, velocity };
+/// What a driven joint can be told: the command interfaces.
+struct Order
+{
+  enum { effort, position, velocity, acceleration, count };
+  static int named(const std::string & name);
+};
+using Told = std::array<bool, Order::count>;
 
 struct Joint
 {
   std::string name;
   int input = -1;  // that drives it
-  Order order = Order::none;
   double position = 0, velocity = 0, effort = 0, acceleration = 0;
-  double command[4] = {0, 0, 0, 0};  // by order; NaN says nothing
+  Told told{};  // what a controller commands; the rest is not heard
+  std::array<double, Order::count> command{};  // NaN says nothing
 };
 
 /// A number that a sensor shows: an output of the library.
@@ -61,6 +67,10 @@ public:
   /// A pose ("body") or a wrench ("joint") by the sensor's parameters.
   Sensor & add_sensor(const std::string & name, const Parameters & parameters);
 
+  /// What each joint is told when controllers give back and take commands, each named "JOINT/INTERFACE".
+  std::vector<Told> switched(const std::vector<std::string> & stops, const std::vector<std::string> & starts) const;
+  /// Hear only these from now on; what is told nothing stays where it is if `hold`.
+  void hear(const std::vector<Told> & told);
   /// To the start pose, at rest as described; held until the first command if `hold`.
   void reset();
   /// Fill the values of joints and sensors.
@@ -85,7 +95,7 @@ private:
   std::vector<Joint> joints_;
   std::vector<std::unique_ptr<Sensor>> sensors_;
   std::vector<std::size_t> driven_;  // joint of each input
-  std::vector<Order> takes_;         // what each input is by itself: a force, or a servo's position or velocity
+  std::vector<int> takes_;           // what each input is by itself: a force, or a servo's position or velocity
   std::vector<bool> servo_;          // joints whose motor has a servo of its own
   std::vector<double> given_, wanted_, follows_, inputs_, held_;
   Parameters parameters_;
