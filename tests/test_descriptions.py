@@ -354,7 +354,7 @@ def random_description(seed: int) -> Mechanism:
             fields |= {"friction": level, "stiction": stuck, "bristle_stiffness": level}
         else:
             fields |= {"stiction": (), "bristle_damping": ()}
-        start = list(vector(t.nq))
+        start = [a if abs(a) < 1e8 else rng.gauss(0, 1) for a in vector(t.nq)]  # angles have digits left
         for move, q, _ in t.parts:
             if not move.plain:
                 start[q] = turn()
