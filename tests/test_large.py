@@ -49,8 +49,8 @@ def near(a: object, b: object, tolerance: float = 1e-9) -> None:
 
 
 MADE = {
-    **{f"tree {seed}": (random_tree, seed, 10) for seed in range(3)},
-    **{f"loop {seed}": (random_loop, seed, 6) for seed in range(6)},
+    **{f"tree {seed}": (random_tree, seed, 8) for seed in range(3)},
+    **{f"loop {seed}": (random_loop, seed, 5) for seed in range(4)},
     "links": (links, 15),
     "four-bars": (chain, 3),
     "five-bar": (five_bar,),
@@ -102,7 +102,7 @@ def test_redundant_and_singular_loops_are_met_as_before(forced) -> None:
 
 FREE = {
     "tree": (random_tree, 3, 5),
-    "loop": (random_loop, 1, 5),
+    "loop": (random_loop, 1, 4),
     "overconstrained": (chain, 2),
     "coupled": (random_coupled, 0),
     "rolling": (random_rolling, 0),
