@@ -84,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
                 send([0.0] * args.motors)
                 continue
             state = unpack(data, STATE, key)
-            if state is None or len(state.values) != 2 * args.motors:
+            if state is None or len(state.parts[0]) != args.motors:
                 counts.malformed += 1
                 continue
             if chance.random() < args.loss or not states.news(state.sequence):
@@ -93,7 +93,7 @@ def main(argv: list[str] | None = None) -> int:
             if last:
                 jitter.add(now - last)
             last = now
-            q, v = state.values[: args.motors], state.values[args.motors :]
+            q, v, *_ = state.parts
             target = target or list(q)
             error = max(abs(a - b) for a, b in zip(target, q, strict=True))
             torques = [args.kp * (a - b) - args.kd * c for a, b, c in zip(target, q, v, strict=True)]

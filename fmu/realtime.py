@@ -111,6 +111,8 @@ def loop_headers(plan: Plan, rate: float) -> dict[str, str]:
 def device_headers() -> dict[str, str]:
     """Packets and shared memory for the device's side in C, fitted to what Python says of them."""
     form = {name: getattr(packets, name) for name in ("VERSION", "STATE", "COMMAND", "TAG")}
+    parts = " : ".join(f"(version) == {version} ? {n}" for version, n in packets.PARTS.items())
+    form["PARTS(version)"] = f"({parts} : 0)  /* numbers for each input in a state */"
     memory = {f"SHARED_{name}": getattr(shared, name) for name in ("VERSION", "TRIES")}
     declared = "\n    ".join(f"{text};" for *_, text in packets.FIELDS)
     found = {}

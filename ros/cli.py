@@ -125,7 +125,7 @@ def main() -> int:
     """Entry of `ros2 run cutjoint node`, which takes the same arguments."""
     from ..model.cli.main import main as command
 
-    return command(["node", *sys.argv[1:]])
+    return command(["node", *sys.argv[1:]], alone=True)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,11 @@
 from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
-from rclpy.task import Future
 
 from ..model import CutjointError
 from .loop import Loop
 from .orders import Orders
-from .services import PATIENCE
+from .services import PATIENCE, rest
 
 try:  # in every installation of ros2_control, but not among the wheels
     from control_msgs.action import FollowJointTrajectory
@@ -58,7 +56,7 @@ class Goals:
             feedback.actual.positions = loop.drives.position[places].tolist()
             feedback.actual.velocities = loop.drives.velocity[places].tolist()
             goal.publish_feedback(feedback)
-            await self._rest()
+            await rest(self.node, OFTEN)
         if mine is None or loop.follower is not mine or loop.fault:
             goal.abort()
             result.error_string = loop.fault or "another command took over"
@@ -71,10 +69,3 @@ class Goals:
 
     def destroy(self) -> None:
         self._server.destroy()
-
-    async def _rest(self) -> None:
-        """Let the executor do other things for a while."""
-        future, steady = Future(), Clock(clock_type=ClockType.STEADY_TIME)
-        timer = self.node.create_timer(OFTEN, lambda: future.set_result(None), clock=steady)
-        await future
-        self.node.destroy_timer(timer)

@@ -96,6 +96,7 @@ class Loop:
         self._origin = self.simulation.time - self.ticks / self.settings.rate
         self.follower = self._later = None
         self.commands.clear()
+        self.commands.forget_stamps()
         self.values.read()
         if self.settings.hold and (start or self.simulation.time == 0):
             try:
@@ -219,7 +220,8 @@ class Loop:
         if due or self.link is not None:
             self.values.read()
         if self.link is not None:
-            self.link.send(self.time, self.drives.position.tolist(), self.drives.velocity.tolist())
+            told = self.drives
+            self.link.send(self.time, *(x.tolist() for x in (told.position, told.velocity, told.effort)))
         if due:
             self.outlet.joint_states(self)
         if self.settings.publish_clock and self._due("clock", self.settings.clock_rate):

@@ -16,7 +16,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from ..model.describe.mechanism import GROUND
 from ..model.errors import UnknownName
-from ..model.run.sensing import Place, Reaction, moving
+from ..model.run.sensing import Measured, Place, Reaction, moving
 from .settings import SettingError
 
 try:  # in every ROS installation, but not among the wheels
@@ -41,17 +41,25 @@ class Measurements:
         places = moving(simulation.mechanism)
         joints = [j.name for j in simulation.mechanism.joints]
         publisher = telling.publisher
+        self._topics: set[str] = set()
         try:
             self._poses = []
             for n in chosen(places, settings.poses):
                 pose = self._filled(PoseStamped, f"pose/{topic(n)}", GROUND)
                 twist = self._filled(TwistStamped, f"twist/{topic(n)}", GROUND)
                 self._poses.append((Place(simulation, n), pose, twist))
-            self._imus = []
+            self._imus: list[tuple[Measured | Place, Any]] = []
+            self._wrenches: list[tuple[Measured | Reaction, Any]] = []
+            for sensor in (s for s in simulation.mechanism.sensors if s.type in ("imu", "wrench")):
+                cell = Measured(simulation, sensor)
+                if sensor.type == "imu":
+                    self._imus.append((cell, self._filled(Imu, f"imu/{topic(sensor.name)}", cell.frame)))
+                else:
+                    filled = self._filled(WrenchStamped, f"reaction/{topic(sensor.name)}", cell.frame)
+                    self._wrenches.append((cell, filled))
             for n in chosen(places, settings.imus):
                 place = Place(simulation, n)
                 self._imus.append((place, self._filled(Imu, f"imu/{topic(n)}", place.name)))
-            self._wrenches = []
             for n in chosen(joints, settings.reactions):
                 reaction = Reaction(simulation, n)
                 self._wrenches.append(
@@ -117,12 +125,12 @@ class Measurements:
             _vector(twist.twist.angular, at.angular_velocity)
             poses.publish(pose)
             twists.publish(twist)
-        for place, (imus, imu) in self._imus:
-            at = place.read(y)
+        for sensor, (imus, imu) in self._imus:
+            turn, rate, force = sensor.felt(y)
             imu.header.stamp = stamp
-            _quaternion(imu.orientation, at.orientation)
-            _vector(imu.angular_velocity, at.own_angular_velocity)
-            _vector(imu.linear_acceleration, at.specific_force)
+            _quaternion(imu.orientation, turn)
+            _vector(imu.angular_velocity, rate)
+            _vector(imu.linear_acceleration, force)
             imus.publish(imu)
         for reaction, (wrenches, wrench) in self._wrenches:
             force, torque = reaction.read(y)
@@ -143,6 +151,12 @@ class Measurements:
 
     def _filled(self, kind: Any, name: str, frame: str) -> tuple[Any, Any]:
         """A publisher, and the message that it sends."""
+        if name in self._topics:
+            raise SettingError(
+                f"two things would be told on '{name}', by a sensor of the description or by a similar name; "
+                "leave one of them out"
+            )
+        self._topics.add(name)
         message = kind()
         message.header.frame_id = self.prefix + frame
         return self.telling.publisher(kind, name), message

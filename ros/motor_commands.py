@@ -36,7 +36,8 @@ class Commands:
         self.ranges = np.array(drive_ranges(mechanism))
         self.watchdog = watchdog  # what forces do when commands stop: vanish, or stay
         self.jitter = Jitter(period)
-        self.received = self.refused = self.saturated = self.lost = 0
+        self.received = self.refused = self.saturated = self.lost = self.stale = 0
+        self._stamps: dict[int, int] = {}  # of the newest command that an input obeyed, nanoseconds
         self.silent = True  # nobody commands
         self.holding = False  # at the start, until the first command
         self.seen = 0.0  # steady time of the latest good command
@@ -55,6 +56,41 @@ class Commands:
             wanted = wanted._replace(value=most)
         self._latest, self.seen, self.silent, self.holding = wanted, now, False, False
         return wanted
+
+    def in_time(self, names: Sequence[str], stamp: int, now: int, paced: bool) -> None:
+        """Refuse what was said before something that is obeyed or, where time is `paced`, not about now.
+
+        Stamps and `now` are nanoseconds of the node's clock; 0 means now. Each input has its own newest
+        stamp, since senders may share the joints. Where time passes as fast as it can, or by commands, a
+        command's age says nothing.
+        """
+        if not stamp:
+            return
+        told = [self._stamps[k] for k in self._inputs_of(names) if k in self._stamps]
+        before, age = (max(told, default=stamp) - stamp) / 10**9, (now - stamp) / 10**9
+        if before > 0:
+            self.stale += 1
+            raise Refused(f"its stamp is {before:.3g} s older than that of a command obeyed already")
+        if paced and self.timeout and abs(age) > self.timeout:
+            self.stale += 1
+            where = "old" if age > 0 else "ahead"
+            raise Refused(
+                f"by its stamp it is {abs(age):.3g} s {where}, more than command_timeout "
+                f"({self.timeout:g} s); give the sender this node's clock (use_sim_time), leave the stamp 0, "
+                "or set command_stamps:=false"
+            )
+
+    def stamped(self, names: Sequence[str], stamp: int) -> None:
+        """A command with this stamp is obeyed."""
+        if stamp:
+            self._stamps |= dict.fromkeys(self._inputs_of(names), stamp)
+
+    def forget_stamps(self) -> None:
+        """Time has jumped."""
+        self._stamps.clear()
+
+    def _inputs_of(self, names: Sequence[str]) -> list[int]:
+        return [self.index[name] for name in names if name in self.index]
 
     def present(self, now: float) -> Wanted:
         """Orders to follow now: the latest, relaxed once the sender has been silent too long."""

@@ -16,12 +16,13 @@ from ..model.run.drives import Wanted
 from .follow import Point
 from .loop import Loop
 from .motor_commands import INTERFACES, Refused
-from .settings import FOLLOW_CLOCK, LOCK_STEP
+from .settings import FOLLOW_CLOCK, LOCK_STEP, REAL_TIME
 
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # hears every kind of publisher
 EVERY = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)  # lock-step loses no command
 ANY = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
+PACED = (REAL_TIME, FOLLOW_CLOCK)  # modes in which a command's age can be told
 
 
 class Orders:
@@ -78,24 +79,42 @@ class Orders:
     def _on_joint_commands(self, message: JointState) -> None:
         commands, known = self.loop.commands, self.loop.values.names
         effort, position, velocity = (list(x) for x in (message.effort, message.position, message.velocity))
-        self._take(
-            "joint_commands", lambda: commands.from_names(message.name, effort, known, position, velocity)
-        )
+        stamp = self._stamp(message)
 
-    def _take(self, topic: str, read: Callable[[], Wanted | None]) -> None:
-        """Orders from a message; in lock-step they also make one period pass."""
+        def read() -> Wanted | None:
+            commands.in_time(message.name, stamp, self._now, self.loop.settings.mode in PACED)
+            return commands.from_names(message.name, effort, known, position, velocity)
+
+        if self._take("joint_commands", read):
+            commands.stamped(message.name, stamp)
+
+    def _stamp(self, message: Any) -> int:
+        """When a message was made, nanoseconds; 0 if that is not said, or is not to count."""
+        counts = self.loop.settings.command_stamps
+        return int(Time.from_msg(message.header.stamp).nanoseconds) if counts else 0
+
+    @property
+    def _now(self) -> int:
+        """By the clock that messages are stamped with."""
+        if self.node.stamps_simulated:
+            return self.loop.nanoseconds
+        return int(self.node.get_clock().now().nanoseconds)
+
+    def _take(self, topic: str, read: Callable[[], Wanted | None]) -> bool:
+        """Orders from a message, whether they are obeyed; in lock-step they also make one period pass."""
         loop = self.loop
         try:
             told = read()
         except Refused as problem:
             self._refuse(topic, f"command refused: {problem}")
-            return
+            return False
         if told is None:  # all of it NaN: a controller that is not active yet
-            return
+            return False
         orders = loop.commands.accept(told)
         loop.follower = None
         if loop.settings.mode == LOCK_STEP:
             loop.ask(lambda: loop.advance(orders))
+        return True
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         def complain(done: Any) -> None:
@@ -110,14 +129,17 @@ class Orders:
         for p in message.points:
             after = p.time_from_start.sec + p.time_from_start.nanosec / 10**9
             points.append(Point(after, p.positions, p.velocities, p.accelerations, p.effort))
-        stamp = Time.from_msg(message.header.stamp).nanoseconds
-        if not stamp:
-            at = None
-        elif self.node.stamps_simulated:
-            at = stamp / 10**9
-        else:
-            at = loop.time + (stamp - self.node.get_clock().now().nanoseconds) / 10**9
-        return loop.ask(lambda: loop.follow(message.joint_names, points, at))
+        stamp, now = Time.from_msg(message.header.stamp).nanoseconds, self._now
+        at = None
+        if stamp:
+            at = stamp / 10**9 if self.node.stamps_simulated else loop.time + (stamp - now) / 10**9
+
+        def begin() -> None:
+            if loop.settings.command_stamps:
+                loop.commands.in_time(message.joint_names, stamp, now, paced=False)
+            loop.follow(message.joint_names, points, at)
+
+        return loop.ask(begin)
 
     def _on_wrench(self, message: WrenchStamped) -> None:
         """A force and torque on the chosen body or frame, in its axes and at its origin."""

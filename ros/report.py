@@ -54,6 +54,7 @@ class Health:
             "command age": "none" if commands.silent else f"{now - commands.seen:.4f}",
             "commands received": commands.received,
             "commands refused": commands.refused,
+            "commands stale": commands.stale,
             "commands lost": commands.lost,
             "held at the start": commands.holding,
             "commands beyond limits": commands.saturated,

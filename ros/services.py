@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
@@ -94,3 +96,11 @@ class Services:
         elif loop.settings.mode == PAUSED:
             loop.set_mode(loop.running)
         return loop.settings.mode
+
+
+async def rest(node: Any, seconds: float) -> None:
+    """Let the executor do other things for a while."""
+    future, steady = Future(), Clock(clock_type=ClockType.STEADY_TIME)
+    timer = node.create_timer(seconds, lambda: future.set_result(None), clock=steady)
+    await future
+    node.destroy_timer(timer)

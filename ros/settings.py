@@ -177,6 +177,9 @@ class Settings:
     watchdog: str = _setting(
         WATCHDOGS[0], "what torques do then: zero, or hold what they were", _watchdog, True
     )
+    command_stamps: bool = _setting(
+        True, "refuse joint_commands whose header.stamp is old, or ahead of this node's clock", _flag, True
+    )
     joint_state_rate: float = _setting(100.0, "joint states a simulated second; 0: every period", often, True)
     diagnostics_rate: float = _setting(1.0, "diagnostics a second; 0: none", often, True)
     diagnostics: Sequence[str] = _setting(

@@ -5,7 +5,7 @@ of that package has them, a sentence if something went wrong, and a value.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..model import CutjointError
+from ..model.describe.mechanism import GROUND
 from ..model.run.sensing import Place, Sensed, moving
 from .loop import Loop
 from .settings import LOCK_STEP, PAUSED
@@ -38,6 +39,7 @@ STOPPED, PLAYING, PAUSE, QUITTING = range(4)
 ALREADY, INCORRECT_TRANSITION = 101, 103
 TIME, STATE, SPAWNED, ALL = 1, 2, 4, 255
 OBJECT, ROBOT = 0, 1
+WORLD = "world"
 ABOUT = (
     "Cutjoint: a node is one mechanism with closed loops. Spawn others by starting other nodes; "
     "SetEntityState moves bodies on free joints, others are moved by their joints."
@@ -93,15 +95,15 @@ class Simulator:
         self._stopped = wanted == STOPPED
         return Answer(OK)
 
-    def step(self, count: int) -> Answer:
-        """Periods, while it is paused."""
+    def step(self, count: int, tell: Callable[[int], None] = lambda k: None) -> Answer:
+        """Periods, while it is paused; `tell` hears the number of each."""
         if self.loop.settings.mode not in (PAUSED, LOCK_STEP):
             return Answer(FAILED, "time runs by itself; pause it first")
         for k in range(count):
             if self.loop.fault or not self.loop.active:
-                why = self.loop.fault or "the node is not active"
-                return Answer(FAILED, f"{why}; {k} of {count} steps were made", k)
+                return Answer(FAILED, self.loop.fault or "the node is not active", k)
             self.loop.advance()
+            tell(k + 1)
         self._stopped = False
         return Answer(OK, "", count) if not self.loop.fault else Answer(FAILED, self.loop.fault, count)
 
@@ -151,19 +153,34 @@ class Simulator:
         """Pose and twist in the world; the mechanism itself is where its ground is, which does not move."""
         if entity == self.name:
             still = (0.0, 0.0, 0.0)
-            return Answer(OK, "", Sensed(still, (1.0, 0.0, 0.0, 0.0), still, still, still, still))
+            return Answer(OK, "", Sensed(still, (1.0, 0.0, 0.0, 0.0), *[still] * 6))
         body = self._body(entity)
         if body is None:
             return self._unknown(entity)
         return Answer(OK, "", self._places[body].read(self.loop.simulation.output_vector()))
 
-    def set_entity_state(self, entity: str, pose: Any = None, twist: Any = None) -> Answer:
-        """Pose (position, w, x, y, z) and twist (velocity, ω) of a body on a free joint of ground."""
-        body, simulation = self._body(entity), self.loop.simulation
+    def entity_states(self, pattern: str = "", categories: Sequence[int] = ()) -> Answer:
+        """Pairs of name and state, of those that `entities` finds."""
+        found = self.entities(pattern, categories)
+        if found.code != OK:
+            return found
+        return Answer(OK, "", [(name, self.entity_state(name).value) for name in found.value])
+
+    def set_entity_state(
+        self, entity: str, pose: Any = None, twist: Any = None, frame: str = WORLD
+    ) -> Answer:
+        """Pose (position, w, x, y, z) and twist (velocity, ω) of a body on a free joint of ground.
+
+        They are told in the ground's frame, which is the world's unless the mechanism was placed in it.
+        """
+        body, simulation, settings = self._body(entity), self.loop.simulation, self.loop.settings
         if body is None:
             return self._unknown(entity)
+        ground = f"{settings.frame_prefix}{GROUND}"
+        if frame != ground and (frame not in ("", WORLD) or any(settings.placed_at)):
+            return Answer(UNSUPPORTED, f"a state is set in the frame '{ground}', not in '{frame or WORLD}'")
         joints = (j for j in simulation.mechanism.joints if j.type == "free" and j.child == body)
-        joint = next((j for j in joints if j.parent == "ground" and j.name in simulation.tree.q), None)
+        joint = next((j for j in joints if j.parent == GROUND and j.name in simulation.tree.q), None)
         plain = joint is not None and not any(
             any(f.position) or any(f.orientation[1:]) for f in (joint.on_parent, joint.on_child)
         )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..model import CutjointError, Mechanism
-from ..model.hil.packets import STATE, WRAP, Counts, Gate, Packet, pack
+from ..model.hil.packets import PARTS, STATE, WRAP, Counts, Gate, Packet, pack
 from ..model.hil.policy import DRAIN, DRAIN_SHARE, LEAST_KEY, MOST, QUEUE
 from ..model.run.drive_ranges import drive_ranges
 from .jitter import Jitter
@@ -81,13 +81,18 @@ class UdpLink:
             self.counts.missing += 1
         return newest
 
-    def send(self, at: float, positions: Sequence[float], velocities: Sequence[float]) -> None:
-        """The state at simulated time `at`, to the device that was heard."""
+    def send(
+        self, at: float, positions: Sequence[float], velocities: Sequence[float], forces: Sequence[float]
+    ) -> None:
+        """The state at simulated time `at`, to the device that was heard, in the version that it speaks."""
         if self.peer is None:
             return
         self._sent = (self._sent + 1) % WRAP or 1  # 0 answers nothing
         last = self.gate.sequence.last or 0
-        packet = Packet(STATE, self._sent, last, time.monotonic(), at, (*positions, *velocities))
+        version = self.gate.version
+        parts = (positions, velocities, forces)[: PARTS[version]]
+        values = tuple(x for part in parts for x in part)
+        packet = Packet(STATE, self._sent, last, time.monotonic(), at, values, version)
         try:
             self._socket.sendto(pack(packet, self.gate.key), self.peer)
         except OSError:  # buffers full, or nobody there: the next packet is as good

@@ -52,7 +52,7 @@ def test_a_device_holds_the_platform_over_udp_though_a_tenth_is_lost(tmp_path: P
                 device.number += 1  # a command that never comes
             state = device.step(torques)
             if chance.random() >= 0.1:
-                torques = pd(state.values[:3], state.values[3:])
+                torques = pd(*state.parts[:2])
         counts = loop.stop()["udp"]
     motion = np.load(file)
     assert 0.05 < counts["lost"] / 2000 < 0.2

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cutjoint.fmu.realtime import device_headers, loop_headers
-from cutjoint.model.hil.packets import COMMAND, HEAD, TAG, WINDOW, WRAP, Gate, Packet, pack
+from cutjoint.model.hil.packets import COMMAND, HEAD, STATE, TAG, VERSION, WINDOW, WRAP, Gate, Packet, pack
 from fmu_tools import folder, planned
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,7 +62,8 @@ def noise(count: int, key: bytes, seed: int) -> list[tuple[float, int, tuple[str
         sent = (sent + 1) % WRAP or 1
         number = (number + chance.choice((1, 1, 1, 1, 2, 5))) % WRAP
         sender, values = PEER, (chance.uniform(-60, 60), chance.uniform(-60, 60))
-        packet = Packet(COMMAND, number, (sent - chance.choice((0, 0, 1, 3))) % WRAP, now, 0.0, values)
+        answer = (sent - chance.choice((0, 0, 1, 3))) % WRAP
+        packet = Packet(COMMAND, number, answer, now, 0.0, values, chance.choice((1, VERSION)))
         data = pack(packet, key)
         kind = chance.randrange(14)
         if kind == 0:
@@ -178,12 +179,18 @@ def test_the_device_s_headers_are_what_python_says(compiler: str, standard: str,
         (tmp_path / name).write_text(text)
     (tmp_path / "size.c").write_text(
         '#include "cutjoint_packets.h"\n#include "cutjoint_shared.h"\n#include <stdio.h>\n'
-        "int main(void) { unsigned char bytes[200]; const double u[] = {1, -2, 0.5};\n"
-        "cutjoint_head state = {{'C', 'J'}, 1, 1, 3, 77, 5, 0.25, 1}, head; double q[3], v[3];\n"
+        "int main(int argc, char** argv) { unsigned char bytes[200]; const double u[] = {1, -2, 0.5};\n"
+        "cutjoint_head state = {{'C', 'J'}, 1, 1, 3, 77, 5, 0.25, 1}, head; double q[3], v[3], f[3];\n"
+        "if (argc == 1) {\n"
         "size_t n = cutjoint_command(bytes, 9, &state, u, 3);\n"
         'for (size_t k = 0; k < n; ++k) printf("%02x", bytes[k]);\n'
-        "if (cutjoint_state(bytes, n, &head, q, v, 3)) return 1;\n"
+        "if (cutjoint_state(bytes, n, &head, q, v, 3) || cutjoint_forces(bytes, n, f, 3)) return 1;\n"
         'printf(" %zu %zu", sizeof(cutjoint_shared_head), sizeof(cutjoint_shared_block)); return 0; }\n'
+        'FILE* file = fopen(argv[1], "rb"); size_t n = fread(bytes, 1, sizeof bytes, file); fclose(file);\n'
+        "if (!cutjoint_state(bytes, n, &head, q, v, 2)) return 1;\n"
+        'printf("%u %g %g %g %g", head.version, q[0], q[1], v[0], v[1]);\n'
+        'if (cutjoint_forces(bytes, n, f, 2)) printf(" %g %g", f[0], f[1]);\n'
+        "return 0; }\n"
     )
     language = ["-x", "c++" if compiler == "g++" else "c"]
     command = [compiler, f"-std={standard}", *WARNINGS, *language, "size.c", "-o", "size"]
@@ -191,3 +198,7 @@ def test_the_device_s_headers_are_what_python_says(compiler: str, standard: str,
     data, *sizes = subprocess.check_output([tmp_path / "size"], text=True).split()
     assert bytes.fromhex(data) == pack(Packet(COMMAND, 9, 77, 0.25, 0.0, (1.0, -2.0, 0.5)))
     assert sizes == ["64", "48"] and HEAD.size == 32
+    for version, values in ((1, (1.0, 2.0, 3.0, 4.0)), (2, (1.0, 2.0, 3.0, 4.0, -5.0, 6.5))):
+        (tmp_path / "state").write_bytes(pack(Packet(STATE, 1, 0, 0.0, 0.0, values, version)))
+        read = subprocess.check_output([tmp_path / "size", tmp_path / "state"], text=True)
+        assert tuple(map(float, read.split())) == (version, *values)

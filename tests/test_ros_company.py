@@ -49,6 +49,11 @@ motors:
   drive: {joint: hinge, limit: 50}
 frames:
   tool: {body: link, at: [0.6, 0, 0.1], axis: x}
+  stand: {body: ground, at: [0, 0, 0.2], axis: y}
+sensors:
+  gyro: {type: imu, frame: tool}
+  still: {type: imu, frame: stand}
+  cell: {type: wrench, joint: hinge, frame: tool}
 parameters:
   mass: body.link.mass
 """
@@ -80,6 +85,9 @@ def test_poses_twists_reactions_sensors_and_outputs_are_those_of_the_engine(swin
         "twist/tool": TwistStamped,
         "imu/tool": Imu,
         "reaction/hinge": WrenchStamped,
+        "imu/gyro": Imu,
+        "imu/still": Imu,
+        "reaction/cell": WrenchStamped,
     }
     kinds |= {"outputs": Float64MultiArray, "pose/link": PoseStamped}
     heard = {topic: client.collect(kind, topic) for topic, kind in kinds.items()}
@@ -116,6 +124,28 @@ def test_poses_twists_reactions_sensors_and_outputs_are_those_of_the_engine(swin
     assert abs(imu.angular_velocity.x + imu.angular_velocity.y + imu.angular_velocity.z) == pytest.approx(
         abs(speed), abs=1e-10
     )
+    # Sensors of the description need no parameter: they tell their outputs, in their frames.
+    gyro, still, cell = (heard[topic][-1] for topic in ("imu/gyro", "imu/still", "reaction/cell"))
+    assert (gyro.header.frame_id, still.header.frame_id) == ("left/tool", "left/stand")
+    assert cell.header.frame_id == "left/tool"
+    for message, told in (
+        (gyro.linear_acceleration, "sensor.gyro.specific_force"),
+        (gyro.angular_velocity, "sensor.gyro.angular_rate"),
+        (still.linear_acceleration, "sensor.still.specific_force"),
+        (still.angular_velocity, "sensor.still.angular_rate"),
+        (cell.wrench.force, "sensor.cell.force"),
+        (cell.wrench.torque, "sensor.cell.torque"),
+    ):
+        assert [message.x, message.y, message.z] == pytest.approx(list(out[told]), abs=1e-12), told
+    for a, b in ((gyro, imu), (gyro, pose.pose)):  # the same place asked by a parameter
+        assert [getattr(a.orientation, k) for k in "wxyz"] == pytest.approx(
+            [getattr(b.orientation, k) for k in "wxyz"], abs=1e-12
+        )
+    assert [gyro.linear_acceleration.x, gyro.linear_acceleration.z] == pytest.approx(
+        [imu.linear_acceleration.x, imu.linear_acceleration.z], abs=1e-10
+    )
+    turn = [getattr(still.orientation, k) for k in "wxyz"]
+    assert turn == pytest.approx(list(twin.mechanism.frames[1].orientation), abs=1e-12)
     # The reaction is in the child's axes.
     wrench = heard["reaction/hinge"][-1]
     assert wrench.header.frame_id == "left/link"

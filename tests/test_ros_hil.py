@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cutjoint.model.hil.packets import COMMAND, STATE, Packet, pack, unpack
 from ros_client import Client, RosProcess, eventually, new_domain, node
 
 MOTORS = ["motor1", "motor2", "motor3"]
@@ -95,6 +96,29 @@ def test_a_controller_over_udp_holds_the_platform(world: World, loss: float) -> 
     assert grown["received"] > 100
     share = grown["lost"] / (grown["lost"] + grown["received"])
     assert 0.05 < share < 0.2 if loss else share < 0.05
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_states_tell_position_velocity_and_force_as_the_device_speaks(world: World, version: int) -> None:
+    """Of a motor the force is its torque; a device of the first version hears no forces."""
+    domain, _, client = world
+    client.until(lambda: client.diagnostics()["command age"] == "none", "silence after others")
+    torques = (3.0, -4.0, 5.0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+        line.settimeout(0.2)
+        for number in range(1, 1000):
+            line.sendto(
+                pack(Packet(COMMAND, number, 0, 0.0, 0.0, torques, version)), ("127.0.0.1", PORT + domain)
+            )
+            try:
+                state = unpack(line.recv(2048), STATE)
+            except TimeoutError:
+                continue
+            assert state is not None and state.version == version and len(state.parts) == 1 + version
+            if state.answer > 5 and (version == 1 or state.parts[2] == torques):
+                break
+        else:
+            raise AssertionError(f"no state with these forces; the last was {state}")
 
 
 def test_a_killed_controller_leaves_zero_torque(world: World) -> None:

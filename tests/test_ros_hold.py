@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
 import time
 from array import array
 from collections.abc import Iterator, Sequence
@@ -14,19 +16,22 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy can't be imported: no ROS 2, and no wheels for this platform")
 
-from builtin_interfaces.msg import Duration
+from builtin_interfaces.msg import Duration, Time
 from cutjoint.model import CutjointError, Simulation, list_examples
 from cutjoint.model.equations.topology import span
+from cutjoint.model.hil.packets import COMMAND, STATE, Packet, pack, unpack
 from cutjoint.model.loading import read
 from cutjoint.model.run.drives import Drives, Wanted
 from cutjoint.model.run.joint_values import JointValues
 from cutjoint.ros.follow import Point
 from cutjoint.ros.loop import Loop
 from cutjoint.ros.settings import Settings
+from processes import CUTJOINT, PATIENCE
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from ros_client import Client, JointState, RosProcess, new_domain, node, stamp
+from ros_client import Client, JointState, RosProcess, environment, new_domain, node, stamp
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray
+from test_ros_package import layout_topics
 from test_ros_parts import Silent
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -100,6 +105,14 @@ def test_it_holds_its_start_until_the_first_command(platform: Pair) -> None:
     assert "held until the first command" in process.output
 
 
+def test_the_layouts_of_rviz_and_foxglove_show_topics_that_it_has(platform: Pair) -> None:
+    there = dict(platform[1].node.get_topic_names_and_types())
+    for topic, kind in layout_topics().items():
+        assert there.get(topic) == [kind], topic
+    names = list(platform[1].states[-1].name)
+    assert names[:3] == ["motor1", "motor2", "motor3"]  # which the plots show
+
+
 def test_a_controller_that_is_not_active_yet_says_nothing(platform: Pair) -> None:
     """ros2_control sends NaN for every joint until a controller is active."""
     client = platform[1]
@@ -132,6 +145,43 @@ def test_positions_by_name_are_held_and_others_keep_theirs(platform: Pair) -> No
     client.joint_commands.publish(command)
     client.until(lambda: abs(value(client, "motor3") - 0.25) < 1e-6, "the position")
     assert value(client, "motor2") == pytest.approx(0.3, abs=1e-6)
+
+
+def test_commands_of_the_past_are_refused_and_counted(platform: Pair) -> None:
+    """By their stamp, in simulated time here, since it publishes the clock; so are trajectories."""
+    _, client = platform
+    client.until(lambda: client.states and stamp(client.states[-1]) > 0.5, "a time to be late for")
+    before = client.diagnostics()
+
+    def say(position: float, at: Time) -> None:
+        message = JointState(name=["motor1"], position=[position])
+        message.header.stamp = at
+        client.joint_commands.publish(message)
+
+    def grown(what: str) -> int:
+        return int(client.diagnostics()[f"commands {what}"]) - int(before[f"commands {what}"])
+
+    latest = client.states[-1].header.stamp
+    say(0.21, Time(sec=latest.sec + 1_000_000))  # of another clock
+    client.until(lambda: grown("stale") == 1, "the first refusal")
+    say(0.21, Time(sec=0, nanosec=1))
+    client.until(lambda: grown("stale") == 2, "the second refusal")
+    while not grown("received"):  # on a busy machine even this may come late
+        say(0.22, client.states[-1].header.stamp)
+        client.spin(0.1)
+    stale, received = grown("stale"), grown("received")
+    message = trajectory(["motor1"], [0.2], 1e6)
+    message.header.stamp = Time(sec=0, nanosec=2)  # not over yet, but said before the command that is obeyed
+    publisher = client.node.create_publisher(JointTrajectory, "joint_trajectory", 1)
+    client.until(publisher.get_subscription_count, "the node")
+    publisher.publish(message)
+    client.until(lambda: grown("stale") == stale + 1, "the trajectory's refusal")
+    say(0.21, Time(sec=0, nanosec=3))
+    client.until(lambda: grown("stale") == stale + 2, "one that is older than the newest")
+    assert grown("refused") >= stale + 2 and grown("received") == received
+    client.until(lambda: abs(value(client, "motor1") - 0.22) < 1e-3, "the command that came in time")
+    client.joint_commands.publish(JointState(name=["motor1"], position=[0.2]))  # without a stamp: now
+    client.until(lambda: abs(value(client, "motor1") - 0.2) < 1e-3, "the start pose")
 
 
 def test_the_clock_goes_on_telling_the_time_while_paused(platform: Pair) -> None:
@@ -285,7 +335,33 @@ def settled(client: Client) -> bool:
 
 def looped(name: str, **settings: Any) -> Loop:
     given = {"mechanism": name, "mode": "fast", "command_timeout": 0.0, **settings}
-    return Loop(Simulation(name), Settings.read(given), Silent())
+    read = Settings.read(given)
+    return Loop(Simulation(name, compile=None if read.compile else False), read, Silent())
+
+
+def test_a_cylinder_tells_a_device_length_rate_and_force(tmp_path: Path) -> None:
+    path = tmp_path / "lid.yaml"
+    path.write_text(LID)
+    loop = looped(str(path), udp="127.0.0.1:0", compile=False)
+    assert loop.link is not None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+        device.settimeout(10)
+        device.sendto(pack(Packet(COMMAND, 1, 0, 0.0, 0.0, (100.0,))), loop.link.address)
+        heard = 0
+        while heard < 20:  # the loopback needs a moment
+            loop.advance()
+            heard += loop.link.counts.received
+        states = [unpack(device.recv(2048), STATE) for _ in range(heard)]
+    loop.link.close()
+    out, state = loop.simulation.outputs(), states[-1]
+    assert state is not None
+    (length,), (rate,), (force,) = state.parts
+    angle, tip = out["joint.hinge.position"], np.array([0.4, -0.5])
+    arm = np.array([0.4 * np.cos(angle), 0.4 * np.sin(angle)]) - tip
+    assert length == pytest.approx(float(np.hypot(*arm)), abs=1e-12)
+    across = arm[1] * np.cos(angle) - arm[0] * np.sin(angle)
+    assert rate == pytest.approx(0.4 * out["joint.hinge.velocity"] * across / length, abs=1e-12)
+    assert force == pytest.approx(100.0 - 3 * rate, abs=1e-10)
 
 
 def test_slow_periods_hold_as_well() -> None:
@@ -399,3 +475,36 @@ def test_a_trajectory_that_can_not_be_followed_is_refused_with_a_sentence() -> N
         for _ in range(2000):
             loop.advance()
         loop.follow(["motor1"], [Point(0.5, [0.1])], at=0.5)
+
+
+# -- from the command line -----------------------------------------------------------------------------
+
+
+def test_the_first_experiment_somebody_makes_ends_well() -> None:
+    """It falls for two seconds, then gets a trajectory of one point: reached or refused, and no fault."""
+    domain = new_domain()
+    parameters = ["hold=false", "diagnostics_rate=10"]
+    with node(domain, "stewart", "--param", *parameters) as process, Client(domain) as client:
+        client.ready(process)
+        publisher = client.node.create_publisher(JointTrajectory, "joint_trajectory", 1)
+        client.until(publisher.get_subscription_count, "the node")
+        client.until(lambda: client.simulated_time() > 2.0, "a fall")
+        publisher.publish(trajectory(["motor1", "motor2", "motor3"], [0.1] * 3, 1.0))
+
+        def over() -> bool:
+            near = all(abs(value(client, f"motor{k}") - 0.1) < 1e-3 for k in (1, 2, 3))
+            return near or "trajectory refused: it can't be followed" in process.output
+
+        client.until(over, "the goal, or a refusal")
+        assert client.diagnostics()["level"] != "2" and "time stands still" not in process.output
+        assert max(abs(x) for x in client.states[-1].effort) <= 200.0
+        assert process.stop() == 0, process.output
+
+
+def test_a_parameter_that_there_is_not_is_refused_with_the_nearest() -> None:
+    words = [*CUTJOINT, "node", "double_pendulum", "--no-compile", "--ros-args", "-p", "rates:=3"]
+    done = subprocess.run(
+        words, env=environment(new_domain()), capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "rates" in done.stderr and "'rate'" in done.stderr

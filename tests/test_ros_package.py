@@ -194,16 +194,53 @@ def test_robot_state_publisher_is_started_only_where_it_is_installed_and_ends_wi
     assert matches.positional == (publisher,)
 
 
-def test_layouts_are_what_their_programs_read() -> None:
-    """YAML and JSON, and topics that a node of that namespace has."""
+# What the layouts use: displays of rviz_default_plugins, panels of Foxglove, and the types that these show.
+RVIZ = {
+    "Grid": None,
+    "RobotModel": "std_msgs/msg/String",
+    "MarkerArray": "visualization_msgs/msg/MarkerArray",
+}
+RVIZ |= {"TF": None}
+FOXGLOVE = {"3D", "Plot", "DiagnosticSummary", "Parameters"}
+
+
+def layout_topics() -> dict[str, str]:
+    """Topics that the layouts show, without the namespace they are made for -> message type."""
     from ruamel.yaml import YAML
 
     shown = YAML(typ="safe").load(ROOT / "launch" / "cutjoint.rviz")["Visualization Manager"]
-    topics = [d["Description Topic"]["Value"] for d in shown["Displays"] if "Description Topic" in d]
-    assert topics == ["/stewart/robot_description"] and shown["Global Options"]["Fixed Frame"] == "ground"
+    found: dict[str, str] = {}
+    for display in shown["Displays"]:
+        kind = RVIZ[display["Class"].removeprefix("rviz_default_plugins/")]
+        place = display.get("Description Topic") or display.get("Topic")
+        assert (kind is None) == (place is None)
+        if kind:
+            found[place["Value"]] = kind
+    layout = json.loads((ROOT / "launch" / "cutjoint.foxglove.json").read_text())["configById"]
+    for panel, config in layout.items():
+        assert panel.partition("!")[0] in FOXGLOVE
+        for layer in config.get("layers", {}).values():
+            found[layer["topic"]] = "std_msgs/msg/String"
+        found |= dict.fromkeys(config.get("topics", {}), "visualization_msgs/msg/MarkerArray")
+        for path in config.get("paths", []):
+            topic, field = path["value"].split(".")
+            assert re.fullmatch(r"(position|effort)\[[012]\]", field)
+            found[topic] = "sensor_msgs/msg/JointState"
+        if "topicToRender" in config:
+            found[config["topicToRender"]] = "diagnostic_msgs/msg/DiagnosticArray"
+    return {topic.removeprefix("/stewart"): kind for topic, kind in found.items()}
+
+
+def test_layouts_are_what_their_programs_read() -> None:
+    """YAML and JSON whose panels all have a place; topics are held against a real node's in test_ros_hold."""
+    from ruamel.yaml import YAML
+
+    shown = YAML(typ="safe").load(ROOT / "launch" / "cutjoint.rviz")["Visualization Manager"]
+    assert shown["Global Options"]["Fixed Frame"] == "ground"
     layout = json.loads((ROOT / "launch" / "cutjoint.foxglove.json").read_text())
     panels = re.findall(r'"(?:first|second)": "([^"]+)"', json.dumps(layout["layout"]))
     assert sorted(panels) == sorted(layout["configById"])
+    assert set(layout_topics()) == {"/robot_description", "/markers", "/joint_states", "/diagnostics"}
 
 
 def test_two_robots_have_names_and_frames_of_their_own_and_one_clock(launch_system: bool) -> None:

@@ -103,6 +103,30 @@ def test_commands_by_name(arm: Simulation) -> None:
         commands.from_names(["axis9"], [1.0], known)
 
 
+def test_stamps_are_respected(arm: Simulation) -> None:
+    """Older than what a joint obeys already, or not about now: refused; each joint has its own newest."""
+    commands = Commands(arm.mechanism, 1e-3, timeout=0.2)
+    one, two = ([name] for name in arm.inputs[:2])
+    second = 10**9
+    commands.in_time(one, 0, 5 * second, paced=True)  # 0: now
+    commands.in_time(one, 5 * second - second // 10, 5 * second, paced=True)
+    commands.stamped(one, 5 * second - second // 10)
+    commands.in_time(two, 5 * second - second // 6, 5 * second, paced=True)
+    commands.in_time(one, 5 * second - second // 10, 5 * second, paced=True)  # not older
+    for names, stamp, reason in (
+        (one, 5 * second - second // 6, "0.0667 s older than that of a command obeyed already"),
+        ([*two, *one], 5 * second - second // 6, "older"),
+        (two, 4 * second, "by its stamp it is 1 s old, more than command_timeout"),
+        (two, 6 * second, "by its stamp it is 1 s ahead"),
+    ):
+        with pytest.raises(Refused, match=reason):
+            commands.in_time(names, stamp, 5 * second, paced=True)
+    assert commands.stale == 4
+    commands.in_time(two, 4 * second, 5 * second, paced=False)  # time waits for commands: only order counts
+    commands.forget_stamps()  # time has jumped back
+    commands.in_time(one, second, second, paced=True)
+
+
 def test_torque_limits_and_watchdog(arm: Simulation) -> None:
     commands = Commands(arm.mechanism, 1e-3, 0.2)
     with pytest.raises(Refused, match="more than any drive of this mechanism gives"):
@@ -227,9 +251,13 @@ def test_when_the_engine_can_not_go_on_time_stands_still_with_a_finite_state() -
 
 
 def test_packets_survive_the_round_trip_and_nothing_else_is_taken() -> None:
-    packet = Packet(STATE, WRAP - 1, 7, 1.5, 2.5, (1.0, 2.0, 3.0, 4.0))
+    packet = Packet(STATE, WRAP - 1, 7, 1.5, 2.5, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
     data = pack(packet)
-    assert len(data) == 32 + 4 * 8 and unpack(data, STATE) == packet
+    assert len(data) == 32 + 6 * 8 and unpack(data, STATE) == packet
+    assert packet.parts == [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]
+    first = packet._replace(values=packet.values[:4], version=1)
+    assert unpack(pack(first), STATE) == first and first.parts == packet.parts[:2]
+    assert unpack(pack(first)[:2] + b"\3" + pack(first)[3:], STATE) is None  # of a version yet to come
     assert unpack(data, COMMAND) is None
     for k in range(len(data)):
         assert unpack(data[:k], STATE) is None
@@ -255,8 +283,8 @@ def test_udp_link_counts_everything_and_forgives_a_restart() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
         device.settimeout(10)
 
-        def command(number: int, *torques: float, answer: int = 0) -> None:
-            device.sendto(pack(Packet(COMMAND, number, answer, 0.0, 0.0, torques)), link.address)
+        def command(number: int, *torques: float, answer: int = 0, version: int = 2) -> None:
+            device.sendto(pack(Packet(COMMAND, number, answer, 0.0, 0.0, torques, version)), link.address)
 
         def receive(now: float) -> Any:
             """What the next packet that is no garbage brings; the loopback needs a moment."""
@@ -265,19 +293,25 @@ def test_udp_link_counts_everything_and_forgives_a_restart() -> None:
                 got = link.receive(now)
             return None if got is None else got.tolist()
 
-        link.send(0.0, [0.0, 0.0], [0.0, 0.0])  # nobody there yet
+        link.send(0.0, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0])  # nobody there yet
         assert link.receive(0.0) is None and link.counts.missing == 0
         device.sendto(b"hello", link.address)
         command(1, 1.0)  # one torque for two motors
-        command(1, 1.0, 2.0)
+        command(1, 1.0, 2.0, version=1)
         assert receive(1.0) == [1.0, 2.0]
         assert link.counts.malformed == 2
-        link.send(0.5, [0.1, 0.2], [0.3, 0.4])
+        told = [0.1, 0.2], [0.3, 0.4], [5.0, 6.0]
+        link.send(0.5, *told)
         state = unpack(device.recv(2048), STATE)
-        assert state is not None and state.values == (0.1, 0.2, 0.3, 0.4) and state.answer == 1
-        link.send(0.501, [0.1, 0.2], [0.3, 0.4])
+        assert state is not None and state.answer == 1
+        assert state.version == 1 and state.parts == [(0.1, 0.2), (0.3, 0.4)]  # as it speaks
+        link.send(0.501, *told)
+        device.recv(2048)
         command(5, 5.0, 5.0, answer=state.sequence)  # answers the state before the last one
         assert receive(1.01) == [5.0, 5.0]
+        link.send(0.502, *told)
+        state = unpack(device.recv(2048), STATE)
+        assert state is not None and state.version == 2 and state.parts[2] == (5.0, 6.0)
         assert (link.counts.lost, link.counts.late) == (3, 1)
         command(1, 9.0, 9.0)  # old: not used
         assert receive(1.02) is None and link.counts.reordered == 1

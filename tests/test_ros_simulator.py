@@ -56,6 +56,8 @@ def test_states_and_transitions() -> None:
     assert s.set_state(STOPPED).code == OK and s.state().value == STOPPED
     assert s.set_state(PAUSE).code == INCORRECT_TRANSITION
     assert s.step(3).code == OK and s.state().value == PAUSE and s.loop.time == pytest.approx(0.003)
+    heard: list[int] = []
+    assert s.step(2, heard.append).code == OK and heard == [1, 2]
     assert s.set_state(4).code == UNSUPPORTED
     assert simulator(mode="lock_step").set_state(PAUSE).code == UNSUPPORTED
 
@@ -82,6 +84,8 @@ def test_entities_are_the_mechanism_and_its_bodies() -> None:
     assert s.info("floating").value[0] == 1 and s.info("floating/flap").value[2] == ["body"]
     assert s.info("nobody").code == s.entity_state("nobody").code == NOT_FOUND
     assert s.set_entity_state("nobody").code == NOT_FOUND
+    names = [name for name, _ in s.entity_states(".*/c.*").value]
+    assert names == ["floating/craft"] and s.entity_states("(").code == FAILED
 
 
 def test_a_free_body_can_be_put_and_others_say_why_not() -> None:
@@ -92,6 +96,12 @@ def test_a_free_body_can_be_put_and_others_say_why_not() -> None:
     assert here.position == pytest.approx((1, 2, 3)) and here.orientation == pytest.approx(turn)
     assert here.velocity == pytest.approx((0.1, 0, 0)) and here.angular_velocity == pytest.approx((0, 0, 0.5))
     assert s.set_entity_state("floating/craft", (0, 0, 0, 1.0, 1.0, 0, 0)).code == 101
+    assert s.set_entity_state("floating/craft", (0, 0, 0, 1.0, 0, 0, 0), frame="ground").code == OK
+    elsewhere = s.set_entity_state("floating/craft", (0, 0, 0, 1.0, 0, 0, 0), frame="map")
+    assert elsewhere.code == UNSUPPORTED and "in the frame 'ground'" in elsewhere.text
+    placed = simulator(placed_at="1 2 3", frame_prefix="left/")  # its ground is not the world
+    assert placed.set_entity_state("floating/craft", (0, 0, 0, 1.0, 0, 0, 0)).code == UNSUPPORTED
+    assert placed.set_entity_state("floating/craft", (0, 0, 0, 1.0, 0, 0, 0), frame="left/ground").code == OK
     refused = s.set_entity_state("floating/flap", (0, 0, 0, 1, 0, 0, 0))
     assert refused.code == UNSUPPORTED and "carried by joints" in refused.text
 
@@ -102,7 +112,7 @@ def test_every_feature_is_backed_by_an_answer() -> None:
     s = simulator()
     works = {
         "ENTITY_CATEGORIES": s.entities("", [1]),
-        "ENTITY_STATE_GETTING": s.entity_state("floating"),
+        "ENTITY_STATE_GETTING": s.entity_states(),
         "ENTITY_STATE_SETTING": s.set_entity_state("floating/craft", (0, 0, 0, 1, 0, 0, 0)),
         "ENTITY_INFO_GETTING": s.info("floating"),
         "SIMULATION_RESET": s.reset(0),
@@ -117,3 +127,22 @@ def test_every_feature_is_backed_by_an_answer() -> None:
     }
     assert set(works) == set(FEATURES)
     assert {name: answer.code for name, answer in works.items() if answer.code != OK} == {}
+
+
+def test_a_state_tells_accelerations_in_the_world() -> None:
+    """A flap that its motor turns: by finite differences of its velocity along the motion."""
+    s = simulator()
+    simulation = s.loop.simulation
+    simulation.set_inputs([0.3])
+    for _ in range(20):
+        simulation.step(1e-3)
+    before, here, after = (_later(s, k) for k in (0, 1, 1))
+    for what, rate in (("velocity", "acceleration"), ("angular_velocity", "angular_acceleration")):
+        slope = (np.array(getattr(after, what)) - getattr(before, what)) / 2e-5
+        assert getattr(here, rate) == pytest.approx(slope, abs=1e-6), rate
+
+
+def _later(s: Simulator, steps: int) -> Any:
+    for _ in range(steps):
+        s.loop.simulation.step(1e-5)
+    return s.entity_state("floating/flap").value

@@ -1,7 +1,8 @@
 /* Packets of a simulation in the loop, for the device's side; written by cutjoint, any C or C++ compiler takes it.
  *
- * State packets (kind 1): n positions, then n velocities, of what the inputs drive. Command packets (kind 2):
- * n torques or forces in the order of the inputs. Numbers are little-endian.
+ * State packets (kind 1): n positions, then n velocities, of what the inputs drive, then n forces of the motors and
+ * cylinders (not in version 1, which a device hears that speaks it). Command packets (kind 2): n torques or forces in
+ * the order of the inputs. Numbers are little-endian.
  */
 #ifndef CUTJOINT_PACKETS_H
 #define CUTJOINT_PACKETS_H
@@ -35,10 +36,22 @@ static inline int cutjoint_state(const void* bytes, size_t size, cutjoint_head* 
 {
     if (size < sizeof *head) return 0;
     memcpy(head, bytes, sizeof *head);
-    if (memcmp(head->magic, "CJ", 2) != 0 || head->version != CUTJOINT_VERSION || head->kind != CUTJOINT_STATE) return 0;
+    if (memcmp(head->magic, "CJ", 2) != 0 || !CUTJOINT_PARTS(head->version) || head->kind != CUTJOINT_STATE) return 0;
     if (head->count != n || size < sizeof *head + 2 * n * sizeof(double)) return 0;
     memcpy(positions, (const char*)bytes + sizeof *head, n * sizeof(double));
     memcpy(velocities, (const char*)bytes + sizeof *head + n * sizeof(double), n * sizeof(double));
+    return 1;
+}
+
+/* The forces in a state of n motors: 1 if it has them. */
+static inline int cutjoint_forces(const void* bytes, size_t size, double* forces, uint32_t n)
+{
+    cutjoint_head head;
+    if (size < sizeof head) return 0;
+    memcpy(&head, bytes, sizeof head);
+    if (memcmp(head.magic, "CJ", 2) != 0 || CUTJOINT_PARTS(head.version) < 3 || head.kind != CUTJOINT_STATE) return 0;
+    if (head.count != n || size < sizeof head + 3 * n * sizeof(double)) return 0;
+    memcpy(forces, (const char*)bytes + sizeof head + 2 * n * sizeof(double), n * sizeof(double));
     return 1;
 }
 

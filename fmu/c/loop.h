@@ -62,6 +62,7 @@ typedef struct {
     uint32_t last, answered;
     uint8_t gaps[RT_GAPS]; /* a bit for each number of the window that has not come yet */
     struct sockaddr_in peer;
+    uint8_t version; /* that the peer speaks */
     uint64_t heard;
 } rt_gate;
 typedef enum { RT_REFUSED, RT_OBEYED, RT_AGAIN } rt_verdict; /* again: the last one once more */
@@ -102,7 +103,7 @@ int rt_fail(const char* format, ...);                    /* says why; returns 2 
 typedef struct rt_loop rt_loop;
 
 /* links: each opens, takes commands, tells states, closes */
-typedef struct { int socket; rt_gate gate; uint32_t sent; uint8_t* packet; uint64_t unsent, cut_short; rt_histogram response; } rt_udp;
+typedef struct { int socket; rt_gate gate; uint32_t sent; uint8_t *state, *packet; uint64_t unsent, cut_short; rt_histogram response; } rt_udp;
 int rt_udp_open(rt_udp*, const rt_options*, const rt_drive*);
 int rt_udp_receive(rt_udp*, rt_loop*, uint64_t now, uint64_t until, int wait_ms); /* 1 if there was a command */
 void rt_udp_send(rt_udp*, const rt_loop*, const uint64_t* now);

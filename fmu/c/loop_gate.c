@@ -72,7 +72,7 @@ rt_verdict rt_gate_accept(rt_gate* g, const void* data, size_t size, const struc
     if (size != body + (g->key.set ? TAG : 0)) return refuse(g, RT_MALFORMED);
     memcpy(head, data, sizeof *head);
     memcpy(values, (const char*)data + sizeof *head, g->inputs * sizeof *values);
-    if (memcmp(head->magic, "CJ", 2) != 0 || head->version != CUTJOINT_VERSION || head->kind != CUTJOINT_COMMAND || head->count != g->inputs)
+    if (memcmp(head->magic, "CJ", 2) != 0 || !CUTJOINT_PARTS(head->version) || head->kind != CUTJOINT_COMMAND || head->count != g->inputs)
         return refuse(g, RT_MALFORMED);
     const int here = rt_gate_present(g, now);
     if (!known(g, from) || (here && !is_peer(g, from))) return refuse(g, RT_STRANGER);
@@ -87,6 +87,7 @@ rt_verdict rt_gate_accept(rt_gate* g, const void* data, size_t size, const struc
         if (head->answer || here) return refuse(g, RT_FORGED);
         g->peer = *from; /* it hears states, and is heard once it answers them */
         g->has_peer = 1;
+        g->version = head->version;
         return RT_AGAIN;
     }
     if (!here || !is_peer(g, from)) g->has_last = 0;
@@ -94,6 +95,7 @@ rt_verdict rt_gate_accept(rt_gate* g, const void* data, size_t size, const struc
     if (!news(g, head->sequence)) return again ? RT_AGAIN : RT_REFUSED;
     g->peer = *from;
     g->has_peer = 1;
+    g->version = head->version;
     g->heard = now;
     if (head->answer) {
         g->counts[RT_LATE] += head->answer != sent;

@@ -137,7 +137,10 @@ static void advance(uint64_t now)
             else ++loop.steps;
             loop.tries += (uint64_t)cutjoint_tries(loop.mechanism);
         }
-        if (loop.fault) memset(loop.drive.latest, 0, loop.drive.n * sizeof(double));
+        if (loop.fault) {
+            memset(loop.drive.latest, 0, loop.drive.n * sizeof(double));
+            cutjoint_drive(loop.mechanism, loop.drive.latest);
+        }
         read_values();
     }
     rt_add(&loop.took, rt_now() - before);

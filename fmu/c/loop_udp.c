@@ -79,8 +79,10 @@ int rt_udp_open(rt_udp* u, const rt_options* o, const rt_drive* d)
         pieces[k] = (struct iovec){room[k], sizeof room[k]};
         batch[k].msg_hdr = (struct msghdr){.msg_name = senders + k, .msg_namelen = sizeof *senders, .msg_iov = pieces + k, .msg_iovlen = 1};
     }
-    u->packet = (uint8_t*)malloc(sizeof(cutjoint_head) + 2 * d->n * sizeof(double) + TAG);
-    return u->packet ? 0 : rt_fail("not enough memory");
+    const size_t most = sizeof(cutjoint_head) + CUTJOINT_PARTS(CUTJOINT_VERSION) * d->n * sizeof(double) + TAG;
+    u->state = (uint8_t*)malloc(most);
+    u->packet = (uint8_t*)malloc(most);
+    return u->state && u->packet ? 0 : rt_fail("not enough memory");
 }
 
 /* Take what has come in: no more than DRAIN packets, and none once the time is up. In lock-step one is enough. */
@@ -120,8 +122,6 @@ int rt_udp_receive(rt_udp* u, rt_loop* loop, uint64_t now, uint64_t until, int w
     return got;
 }
 
-static size_t packet_size(const rt_udp* u, uint32_t n) { return sizeof(cutjoint_head) + 2 * n * sizeof(double) + (u->gate.key.set ? TAG : 0); }
-
 void rt_udp_send(rt_udp* u, const rt_loop* loop, const uint64_t* now)
 {
     if (!u->gate.has_peer && loop->periods) return; /* the first is made even so: it may be asked for */
@@ -130,21 +130,27 @@ void rt_udp_send(rt_udp* u, const rt_loop* loop, const uint64_t* now)
     if (++u->sent == 0) u->sent = 1; /* 0 answers nothing */
     cutjoint_head head = {{'C', 'J'}, CUTJOINT_VERSION, CUTJOINT_STATE, n, u->sent, u->gate.has_last ? u->gate.last : 0,
                           (double)*now / (double)NS, cutjoint_time(loop->mechanism)};
-    double* values = (double*)(u->packet + sizeof head);
-    memcpy(u->packet, &head, sizeof head);
-    for (uint32_t k = 0; k < n; ++k) {
-        values[k] = loop->joints[loop->driven[k]];
-        values[n + k] = loop->joints[joints + loop->driven[k]];
-    }
-    if (u->gate.key.set) rt_key_tag(&u->gate.key, u->packet, packet_size(u, n) - TAG, u->packet + packet_size(u, n) - TAG);
+    double* values = (double*)(u->state + sizeof head);
+    memcpy(u->state, &head, sizeof head);
+    for (uint32_t part = 0; part < CUTJOINT_PARTS(CUTJOINT_VERSION); ++part)
+        for (uint32_t k = 0; k < n; ++k) values[part * n + k] = loop->joints[part * joints + loop->driven[k]];
     rt_udp_again(u);
 }
 
-/* The latest state, to the device; buffers full, or nobody there: the next one is as good. */
+/* The latest state, to the device, in the version that it speaks: an older one ends earlier. Buffers full, or nobody
+ * there: the next one is as good. */
 void rt_udp_again(rt_udp* u)
 {
-    uint32_t n;
+    cutjoint_head head;
     if (!u->gate.has_peer || !u->sent) return;
-    memcpy(&n, u->packet + offsetof(cutjoint_head, count), sizeof n);
-    if (sendto(u->socket, u->packet, packet_size(u, n), MSG_DONTWAIT, (struct sockaddr*)&u->gate.peer, sizeof u->gate.peer) < 0) ++u->unsent;
+    memcpy(&head, u->state, sizeof head);
+    head.version = u->gate.version;
+    size_t size = sizeof head + CUTJOINT_PARTS(head.version) * head.count * sizeof(double);
+    memcpy(u->packet, &head, sizeof head);
+    memcpy(u->packet + sizeof head, u->state + sizeof head, size - sizeof head);
+    if (u->gate.key.set) {
+        rt_key_tag(&u->gate.key, u->packet, size, u->packet + size);
+        size += TAG;
+    }
+    if (sendto(u->socket, u->packet, size, MSG_DONTWAIT, (struct sockaddr*)&u->gate.peer, sizeof u->gate.peer) < 0) ++u->unsent;
 }

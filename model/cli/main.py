@@ -53,17 +53,20 @@ UNEXPECTED, USAGE, NOT_ASSEMBLED, NOT_SIMULATED = 1, 2, 3, 4
 BROKEN_PIPE = 128 + 13
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line `argv` (the process's own if None) and return the exit code."""
+def main(argv: list[str] | None = None, alone: bool | None = None) -> int:
+    """Run the command line `argv` (the process's own if None) and return the exit code.
+
+    alone : nothing else runs in this process, as by default if argv is None: told to stop, it leaves at once.
+    """
     arguments = sys.argv[1:] if argv is None else argv
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without · or ² still gets the rest
             stream.reconfigure(errors="replace")
     with end_on_signal() as told:
-        return _ended(arguments, told)
+        return _ended(arguments, told, argv is None if alone is None else alone)
 
 
-def _ended(arguments: list[str], told: Told) -> int:
+def _ended(arguments: list[str], told: Told, alone: bool) -> int:
     """The exit code of a command line that is run."""
     try:
         with warnings.catch_warnings(), _telling("cutjoint.model.compile.kernel"):
@@ -79,17 +82,26 @@ def _ended(arguments: list[str], told: Told) -> int:
     except SystemExit as exit_:  # argparse: --help, --version, wrong usage
         return exit_.code if isinstance(exit_.code, int) else UNEXPECTED
     except KeyboardInterrupt:
-        return _fail("stopped", 128 + (told.signal or signal.SIGINT))
+        return _stopped(told, alone)
     except BrokenPipeError:
         # The reader of our output has gone (`cutjoint list | head -1`): nothing left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:
         if told.signal:  # an interruption that other people's code turned into something else
-            return _fail("stopped", 128 + told.signal)
+            return _stopped(told, alone)
         if os.environ.get(DEBUG):
             raise
         return _report(error)
+
+
+def _stopped(told: Told, alone: bool) -> int:
+    """What was half done is undone by now: Python need not take itself and CasADi's graphs apart."""
+    code = _fail("stopped", 128 + (told.signal or signal.SIGINT))
+    if alone:
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 def _dispatch(arguments: list[str]) -> int:

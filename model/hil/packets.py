@@ -6,15 +6,20 @@ that has arrived. All numbers are little-endian:
 | bytes | state packet (kind 1) | command packet (kind 2) |
 |---|---|---|
 | 0-1 | `CJ` | `CJ` |
-| 2 | version, 1 | version, 1 |
+| 2 | version, that of the device's commands | version, 1 or 2 |
 | 3 | kind, 1 | kind, 2 |
 | 4-7 | n, number of inputs (uint32) | n (uint32) |
 | 8-11 | sequence number (uint32, wraps) | sequence number (uint32, wraps) |
 | 12-15 | latest command's number | number of the state it answers, 0 for none |
 | 16-23 | time of sending, s (float64) | time stamp of the state it answers |
 | 24-31 | simulated time, s | any |
-| 32- | n positions, n velocities | n torques |
+| 32- | n positions, n velocities; in version 2 also n forces | n torques |
 | last 16 | with a key: the first half of HMAC-SHA-256 of all before | the same |
+
+Positions, velocities and forces are those of what the inputs drive: the joint of a motor, with the torque or
+force that the motor gives; the length of a cylinder, its rate, and the force with which it pushes. The
+device chooses the version: it hears states of the one it speaks, so that a device of version 1 goes on as it
+did.
 
 Packets that are lost, late, out of order, malformed or somebody else's are counted and survived (`Gate`).
 This file needs nothing but Python: it is copied beside a native loop, for the device's side.
@@ -27,7 +32,8 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import NamedTuple
 
-MAGIC, VERSION, STATE, COMMAND = b"CJ", 1, 1, 2
+MAGIC, VERSION, STATE, COMMAND = b"CJ", 2, 1, 2
+PARTS = {1: 2, 2: 3}  # numbers for each input in a state, by version: position, velocity, force
 # Name, format as `struct` has it, type in C.
 FIELDS = (
     ("magic", "2s", "char magic[2]"),
@@ -47,7 +53,7 @@ TAG = 16  # bytes of a keyed checksum: half of SHA-256, as RFC 2104 allows, and 
 
 
 class Packet(NamedTuple):
-    """One packet of either kind; `values` are positions and velocities, or torques."""
+    """One packet of either kind; `values` are positions, velocities and forces, or torques."""
 
     kind: int
     sequence: int
@@ -55,13 +61,25 @@ class Packet(NamedTuple):
     stamp: float
     time: float
     values: tuple[float, ...]
+    version: int = VERSION
+
+    @property
+    def parts(self) -> list[tuple[float, ...]]:
+        """Positions, velocities and, in version 2, forces of a state; the torques of a command."""
+        count = _parts(self.kind, self.version)
+        n = len(self.values) // count
+        return [self.values[k * n : (k + 1) * n] for k in range(count)]
+
+
+def _parts(kind: int, version: int) -> int:
+    return PARTS[version] if kind == STATE else 1
 
 
 def pack(packet: Packet, key: bytes = b"") -> bytes:
     """Bytes of a packet."""
-    kind, sequence, answer, stamp, at, values = packet
-    n = len(values) // (2 if kind == STATE else 1)
-    head = HEAD.pack(MAGIC, VERSION, kind, n, sequence % WRAP, answer % WRAP, stamp, at)
+    kind, sequence, answer, stamp, at, values, version = packet
+    n = len(values) // _parts(kind, version)
+    head = HEAD.pack(MAGIC, version, kind, n, sequence % WRAP, answer % WRAP, stamp, at)
     data = head + struct.pack(f"<{len(values)}d", *values)
     return data + checksum(data, key) if key else data
 
@@ -83,10 +101,13 @@ def _shaped(data: bytes, kind: int, tag: int) -> Packet | None:
     if len(data) < HEAD.size:
         return None
     magic, version, given, n, sequence, answer, stamp, at = HEAD.unpack_from(data)
-    count = n * (2 if kind == STATE else 1)
-    if (magic, version, given) != (MAGIC, VERSION, kind) or len(data) != HEAD.size + 8 * count + tag:
+    if (magic, given) != (MAGIC, kind) or version not in PARTS:
         return None
-    return Packet(kind, sequence, answer, stamp, at, struct.unpack_from(f"<{count}d", data, HEAD.size))
+    count = n * _parts(kind, version)
+    if len(data) != HEAD.size + 8 * count + tag:
+        return None
+    values = struct.unpack_from(f"<{count}d", data, HEAD.size)
+    return Packet(kind, sequence, answer, stamp, at, values, version)
 
 
 def _genuine(data: bytes, key: bytes) -> bool:
@@ -173,6 +194,7 @@ class Gate:
         self.counts = Counts()
         self.sequence = Sequence32(self.counts)
         self.peer: tuple[str, int] | None = None  # where states are sent to
+        self.version = VERSION  # that it speaks
         self.heard = 0.0
         self._configured = peer
         self._answered: int | None = None
@@ -203,7 +225,7 @@ class Gate:
             return None
         if self.key and not self._fresh(packet, here, sent):
             if packet.answer == 0 and not here:
-                self.peer = sender  # it hears states, and is heard once it answers them
+                self.peer, self.version = sender, packet.version  # it hears states, and answers them
             else:
                 counts.forged += 1
             return None
@@ -211,7 +233,7 @@ class Gate:
             self.sequence.forget()
         if not self.sequence.news(packet.sequence):
             return None
-        self.peer, self.heard = sender, now
+        self.peer, self.heard, self.version = sender, now, packet.version
         if packet.answer:
             counts.late += packet.answer != sent % WRAP
             self._answered = packet.answer

@@ -15,7 +15,7 @@ that it feels at an error of `FOLLOWED`, whichever is the largest.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,7 +112,8 @@ class Drives:
             at += len(signals(item))
         moves = set(mechanism.motions)
         self.exact = np.array([name in moves for name in mechanism.inputs()], bool)  # go on by their rates
-        if self.names and not self.own.any():
+        self._served = bool(self.own.any())
+        if self.names and not self._served:
             self._kernel = simulation.bind("driving", driving)
             self.most = np.where(np.isfinite(self.limits), self.limits, self._ample(frequency))
 
@@ -140,26 +141,28 @@ class Drives:
     def velocity(self) -> np.ndarray:
         return self.values.velocity[self.places]
 
+    @property
+    def effort(self) -> np.ndarray:
+        """What each motor or cylinder gives."""
+        return self.values.effort[self.places]
+
     def forces(self, wanted: Wanted, frequency: float) -> np.ndarray:
         """Inputs for the present state, none beyond its limit, nor beyond what is ample where it follows."""
-        follows, given = (
-            (wanted.kind != FORCE) & self.moves,
-            np.where(wanted.kind == FORCE, wanted.value, 0.0),
-        )
+        kind = wanted.kind
+        follows, given = (kind != FORCE) & self.moves, np.where(kind == FORCE, wanted.value, 0.0)
         if not follows.any():
-            return np.clip(given, -self.limits, self.limits)
+            return _within(given, self.limits)
         self.values.read()
-        at_place = wanted.kind == POSITION
-        if self.own.any():
+        if self._served:
             return self._by_servos(wanted, frequency)
+        at_place = kind == POSITION
         rate = np.where(at_place, wanted.rate, wanted.value)
         a = wanted.acceleration + 2 * frequency * (rate - self.velocity)
         a += frequency**2 * np.where(at_place, wanted.value - self.position, 0.0)
         u = self._forces(a, follows, given)
-        most = np.where(follows, self.most, self.limits)
-        if not np.isfinite(u).all():
+        if not isfinite(u.sum()):
             u = np.nan_to_num(u)
-        return np.clip(u, -most, most)
+        return _within(u, np.where(follows, self.most, self.limits))
 
     def _by_servos(self, wanted: Wanted, frequency: float) -> np.ndarray:
         """What servos are to follow: a place and its rate; one of a given speed is led on ahead."""
@@ -194,13 +197,19 @@ class Drives:
             raise SimulationError(
                 f"'{blind[0]}' has a winding, a lag or play and no servo: nothing holds it still"
             )
-        if self.own.any() and not self.own.all():
+        if self._served and not self.own.all():
             raise SimulationError(
                 f"some inputs of '{name}' have servos and others not: nothing is held for them"
             )
         if self.velocity.any():
             raise SimulationError(f"'{name}' starts in motion, which inputs that hold would stop")
         return Wanted.positions(self.position)
+
+
+def _within(values: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """np.clip, at a third of its cost for a few numbers."""
+    bounded: np.ndarray = np.minimum(np.maximum(values, -most), most)
+    return bounded
 
 
 _LED = ("position", "speed", "velocity", "acceleration")  # what goes with a motor's first input

@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ..describe.flaws import nearest
-from ..describe.mechanism import GROUND, Mechanism, outer_name
+from ..describe.mechanism import GROUND, Mechanism, find, outer_name
+from ..describe.sensors import KINDS, Sensor
 from ..errors import UnknownName
 from ..state import LiveState
 
@@ -29,6 +30,8 @@ class Sensed(NamedTuple):
     orientation: Turn
     velocity: Three
     angular_velocity: Three
+    acceleration: Three
+    angular_acceleration: Three
     specific_force: Three  # in its own axes
     own_angular_velocity: Three  # in its own axes
 
@@ -74,7 +77,13 @@ class Place:
         turn = _product(e, self.turn) if self._tilted else tuple(e)
         back = (turn[0], -turn[1], -turn[2], -turn[3])
         g0, g1, g2 = gravity(self.simulation)
-        return Sensed(r, turn, v, w, _turned(back, (a[0] - g0, a[1] - g1, a[2] - g2)), _turned(back, w))
+        force = _turned(back, (a[0] - g0, a[1] - g1, a[2] - g2))
+        return Sensed(r, turn, v, w, a, (d0, d1, d2), force, _turned(back, w))
+
+    def felt(self, y: np.ndarray) -> tuple[Turn, Three, Three]:
+        """What an inertial sensor here tells: its turn in the world, angular rate and specific force."""
+        at = self.read(y)
+        return at.orientation, at.own_angular_velocity, at.specific_force
 
 
 class Reaction:
@@ -100,6 +109,32 @@ class Reaction:
             back = (turn[0], -turn[1], -turn[2], -turn[3])
             force, moment = _turned(back, force), _turned(back, moment)
         return force, _sum(moment, _cross(self._p, force))
+
+
+class Measured:
+    """A sensor of the description at a frame: two readings in the frame's axes, and how the frame is turned.
+
+    Of an inertial sensor specific force and angular rate, of a wrench sensor force and torque; see
+    `describe/sensors.py`.
+    """
+
+    def __init__(self, simulation: LiveState, sensor: Sensor):
+        frame = find(simulation.mechanism.frames, sensor.frame, "frame")
+        self.frame = outer_name(frame)
+        names = (f"sensor.{sensor.name}.{reading.name}" for reading in KINDS[sensor.type].readings)
+        self._rows = simulation.engine.variables.outputs.rows(names)
+        self._place = Place(simulation, frame.name) if frame.body != GROUND else None
+        self._still: Turn = tuple(map(float, frame.orientation))
+
+    def read(self, y: np.ndarray) -> tuple[Three, Three]:
+        """The readings, from the outputs y."""
+        a0, a1, a2, b0, b1, b2 = y[self._rows].tolist()
+        return (a0, a1, a2), (b0, b1, b2)
+
+    def felt(self, y: np.ndarray) -> tuple[Turn, Three, Three]:
+        """Of an inertial sensor: how it is turned in the world (w, x, y, z), angular rate, specific force."""
+        force, rate = self.read(y)
+        return self._still if self._place is None else self._place.read(y).orientation, rate, force
 
 
 def gravity(simulation: LiveState) -> Sequence[float]:
