@@ -24,7 +24,7 @@ from .services import PATIENCE, Services
 from .settings import PAUSED, REAL_TIME, SETTINGS, SettingError
 from .simulation_services import SimulationServices
 from .simulation_services import msg as simulation_interfaces
-from .telling import Telling, second_clock
+from .telling import SOMEBODY, Telling, called, second_clock
 
 NAME = "cutjoint"
 QUIET = 5.0  # seconds between two warnings of one kind
@@ -175,13 +175,14 @@ class MechanismNode(LifecycleNode):
 
     def _only_clock(self) -> None:
         """Refuse to publish /clock beside somebody else."""
-        end = time.monotonic() + LOOK_AROUND
-        while time.monotonic() < end:
+        end, who = time.monotonic() + LOOK_AROUND, ""
+        while time.monotonic() < end and who in ("", SOMEBODY):
             found = self.get_publishers_info_by_topic("/clock")
-            if found:
-                who = f"{found[0].node_namespace.rstrip('/')}/{found[0].node_name}"
-                raise SettingError(second_clock(who))
-            time.sleep(0.05)
+            who = called(found[0]) if found else ""
+            if who in ("", SOMEBODY):
+                time.sleep(0.05)
+        if who:
+            raise SettingError(second_clock(who))
 
     # -- parameters --------------------------------------------------------------------------
 

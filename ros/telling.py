@@ -129,7 +129,7 @@ class Telling:
         self._shown.clear()
         found = self.node.get_publishers_info_by_topic("/clock")
         others = [e for e in found if (e.node_namespace, e.node_name) != self.node.home]
-        who = f"{others[0].node_namespace.rstrip('/')}/{others[0].node_name}" if others else "another node"
+        who = called(others[0]) if others else SOMEBODY
         if latest > self.loop.nanoseconds + APART:
             self.node.end(SettingError(second_clock(who)))
         else:
@@ -150,6 +150,16 @@ class _Recorded:
     def publish(self, message: Any) -> None:
         self.made.publish(message)
         self._write(message)
+
+
+SOMEBODY = "another node"
+
+
+def called(endpoint: Any) -> str:
+    """The node that an endpoint belongs to; its topics may be heard of before its name is."""
+    if "UNKNOWN" in endpoint.node_name:
+        return SOMEBODY
+    return f"{endpoint.node_namespace.rstrip('/')}/{endpoint.node_name}"
 
 
 def second_clock(who: str) -> str:

@@ -144,8 +144,8 @@ def test_poses_twists_reactions_sensors_and_outputs_are_those_of_the_engine(swin
     assert [gyro.linear_acceleration.x, gyro.linear_acceleration.z] == pytest.approx(
         [imu.linear_acceleration.x, imu.linear_acceleration.z], abs=1e-10
     )
-    turn = [getattr(still.orientation, k) for k in "wxyz"]
-    assert turn == pytest.approx(list(twin.mechanism.frames[1].orientation), abs=1e-12)
+    here_too = [getattr(still.orientation, k) for k in "wxyz"]
+    assert here_too == pytest.approx(list(twin.mechanism.frames[1].orientation), abs=1e-12)
     # The reaction is in the child's axes.
     wrench = heard["reaction/hinge"][-1]
     assert wrench.header.frame_id == "left/link"
@@ -298,7 +298,8 @@ def test_three_robots_share_a_graph_and_one_clock_with_poses_of_their_own() -> N
                 text=True,
                 timeout=PATIENCE,
             )
-            assert second.returncode == 2 and "/left/cutjoint publishes /clock already" in second.stderr
+            assert second.returncode == 2
+            assert re.search("(/left/cutjoint|another node) publishes /clock already", second.stderr)
     finally:
         for process in made:
             process.__exit__()
@@ -326,8 +327,11 @@ def assert_pose(mechanism: str, body: str, message: Any, begin: float) -> None:
 # -- Ctrl-C while it starts ------------------------------------------------------------------------------
 
 
-def interrupted(tmp_path: Path, delay: float, domain: int) -> tuple[float, str, int]:
-    """Start with an empty cache, send SIGINT after a while; seconds until it ended, its output and code."""
+def interrupted(tmp_path: Path, delay: float, domain: int) -> tuple[float, float, str, int]:
+    """Start with an empty cache, send SIGINT after a while.
+
+    Returns seconds until it ended, those of them on a processor, its output and code.
+    """
     cache = tmp_path / f"cache{delay:.3f}"
     env = {**environment(domain), "CUTJOINT_CACHE": str(cache), "TMPDIR": str(tmp_path)}
     log = tmp_path / "log"
@@ -340,13 +344,26 @@ def interrupted(tmp_path: Path, delay: float, domain: int) -> tuple[float, str, 
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         time.sleep(delay)
-        begin = time.monotonic()
+        begin, before = time.monotonic(), worked(process.pid)
         process.send_signal(signal.SIGINT)
-        code = process.wait(PATIENCE)
+        worth = before
+        while process.poll() is None and time.monotonic() < begin + PATIENCE:
+            worth = max(worth, worked(process.pid))
+            time.sleep(0.003)
+        code = process.wait(0)
     took = time.monotonic() - begin
     children = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True).stdout
     assert not children.strip(), f"left running: {children}"
-    return took, log.read_text(), code
+    return took, worth - before, log.read_text(), code
+
+
+def worked(pid: int) -> float:
+    """Seconds of processor time that a process has used, without the compilers it runs."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_ctrl_c_during_the_first_compilation_takes_the_compiler_along(tmp_path: Path) -> None:
@@ -388,25 +405,28 @@ def test_a_second_process_waits_for_the_same_build(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_sigint_at_random_moments_of_the_start(tmp_path: Path) -> None:
     domain, random_ = new_domain(), random.Random(20)
-    worst = 0.0
+    worst = most = 0.0
     for _ in range(20):
-        took, output, code = interrupted(tmp_path, random_.uniform(0.0, 10.0), domain)
-        worst = max(worst, took)
-        print(f"{took:.2f} s, exit code {code}: {output.strip().splitlines()[-1] if output.strip() else ''}")
+        took, worth, output, code = interrupted(tmp_path, random_.uniform(0.0, 10.0), domain)
+        worst, most = max(worst, took), max(most, worth)
+        last = output.strip().splitlines()[-1] if output.strip() else ""
+        print(f"{took:.2f} s, {worth:.2f} s of them busy, exit code {code}: {last}")
         early = "importlib" in output  # Python itself, before any line of ours
         assert early or "Traceback" not in output, output
         assert not [p for p in tmp_path.iterdir() if not p.name.startswith(("cache", "log"))]
-    print(f"longest {worst:.2f} s")
+    print(f"longest {worst:.2f} s, busiest {most:.2f} s")
+    assert most < 1.0  # seconds of work: how long it takes depends on what else the machine does
     assert not shared_ports(domain)
 
 
 @pytest.mark.slow
-def test_a_minute_at_1_khz_is_recorded_without_loss_and_replayed(tmp_path: Path) -> None:
-    """A simulated minute under changing torques, as fast as it goes: every period and state is there."""
+@pytest.mark.parametrize("mode", ["fast", "real_time"])
+def test_a_minute_at_1_khz_is_recorded_without_loss_and_replayed(mode: str, tmp_path: Path) -> None:
+    """A minute under changing torques, as fast as it goes or by the clock: each period and state is there."""
     from rosbags.highlevel import AnyReader
 
     domain, file = new_domain(), tmp_path / "minute.mcap"
-    arguments = ["stewart", "--mode", "fast", "--record", str(file)]
+    arguments = ["stewart", "--mode", mode, "--clock", "--record", str(file)]
     with (
         node(domain, *arguments, "--param", "joint_state_rate=0", "diagnostics_rate=5") as process,
         Client(domain) as client,
