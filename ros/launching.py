@@ -69,16 +69,22 @@ def _started(mechanism: str, namespace: str, file: str, sim_time: str, given: di
     from launch.events import matches_action
     from launch.events.process import ShutdownProcess
     from launch_ros.actions import Node
+    from launch_ros.parameter_descriptions import ParameterValue
 
     values = {name: _typed(name, text) for name, text in given.items()}
     if sim_time:
         values["use_sim_time"] = sim_time.lower() == "true"
+    # Texts would be read as YAML, where '*' is an alias and 'on' is true.
+    told = {
+        name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
+        for name, value in {"mechanism": mechanism, **values}.items()
+    }
     node = Node(
         package="cutjoint",
         executable="node",
         name="cutjoint",
         namespace=namespace,
-        parameters=[*([file] if file else []), {"mechanism": mechanism, **values}],
+        parameters=[*([file] if file else []), told],
         output="screen",
     )
     publisher = _state_publisher(mechanism, namespace, values)
