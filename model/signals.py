@@ -36,10 +36,14 @@ def end_on_signal() -> Iterator[Told]:
         return
     inner, outer = socket.socketpair()
     outer.setblocking(False)
+    interrupted = False
 
     def interrupt(signum: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
         told.signal = told.signal or signum
-        raise KeyboardInterrupt
+        if not interrupted:  # a launch system sends its own as well: that must not spoil what is being undone
+            interrupted = True
+            raise KeyboardInterrupt
 
     def watch() -> None:
         woken = inner.recv(1)

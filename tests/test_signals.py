@@ -26,6 +26,39 @@ with stop_on_signal() as stop:
 import threading
 print(threading.active_count())
 """
+UNDOES = """
+import sys
+from cutjoint.model import signals
+signals.PATIENCE = 60.0
+with signals.end_on_signal() as told:
+    try:
+        try:
+            print("ready", flush=True)
+            sys.stdin.readline()
+        finally:
+            print("undoing", flush=True)
+            sys.stdin.readline()
+            print("undone", flush=True)
+    except KeyboardInterrupt:
+        print(told.signal)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
+def test_further_signals_do_not_spoil_what_the_first_one_undoes() -> None:
+    """Ctrl-C in a terminal reaches a launch system as well, which sends its own to all that it started."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with start([sys.executable, "-c", UNDOES], **pipes) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "undoing\n"
+        for k in range(20):
+            process.send_signal((signal.SIGINT, signal.SIGTERM)[k % 2])
+        try:
+            assert process.communicate("\n", timeout=PATIENCE)[0] == f"undone\n{int(signal.SIGINT)}\n"
+        finally:
+            process.kill()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
