@@ -146,12 +146,12 @@ def _items(plan: Plan) -> str:
     mechanism, joints = plan.mechanism, single_joints(plan.simulation.equations)
     values = value_names(plan.simulation.equations)  # joints, then cylinders
     driven = driven_values(mechanism, [part.joint for part in joints])
+    driven += [-1] * (len(mechanism.inputs()) - len(driven))  # wrenches, which move nothing of their own
     sliding = [*(part.move.sliding for part in joints), *(True for _ in values[len(joints) :])]
+    told = [v for v in plan.of("input", "hidden") for _ in range(v.size)]
     inputs = [
         _item(name, v.unit, v.low, v.high, 0.0, most, at)
-        for name, v, most, at in zip(
-            mechanism.inputs(), plan.of("input", "hidden"), drive_ranges(mechanism), driven, strict=True
-        )
+        for name, v, most, at in zip(mechanism.inputs(), told, drive_ranges(mechanism), driven, strict=True)
     ]
     kinds = {
         "inputs": inputs,

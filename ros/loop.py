@@ -220,8 +220,9 @@ class Loop:
         if due or self.link is not None:
             self.values.read()
         if self.link is not None:
-            told = self.drives
-            self.link.send(self.time, *(x.tolist() for x in (told.position, told.velocity, told.effort)))
+            told, moves = self.drives, self.drives.moves  # wrenches move nothing of their own
+            values = (told.position * moves, told.velocity * moves, told.effort * moves)
+            self.link.send(self.time, *(x.tolist() for x in values))
         if due:
             self.outlet.joint_states(self)
         if self.settings.publish_clock and self._due("clock", self.settings.clock_rate):

@@ -10,12 +10,15 @@ import random
 import socket
 import struct
 import subprocess
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cutjoint.fmu.plan import plan
 from cutjoint.fmu.realtime import device_headers, loop_headers
+from cutjoint.model import load
+from cutjoint.model.describe.visuals import NamedFrame
 from cutjoint.model.hil.packets import COMMAND, HEAD, STATE, TAG, VERSION, WINDOW, WRAP, Gate, Packet, pack
 from fmu_tools import folder, planned
 
@@ -131,6 +134,18 @@ def test_keys_give_python_s_checksums() -> None:
     pairs = [(chance.randbytes(a), chance.randbytes(b)) for a, b in sizes]
     lines = drive(b"".join(struct.pack("<II", len(k), len(d)) + k + d for k, d in pairs), "tags")
     assert lines == [hmac.new(k, d, hashlib.sha256).digest()[:TAG].hex() for k, d in pairs]
+
+
+def test_a_wrench_among_the_inputs_drives_no_joint() -> None:
+    """A frame with a port has six inputs that move nothing of their own."""
+    mechanism = load("double_pendulum")
+    tool = NamedFrame("tool", mechanism.bodies[-1].name, at=(0.1, 0.0, 0.0), port="force")
+    made = plan(replace(mechanism, frames=(tool,)), outputs=["energy"])
+    lines = loop_headers(made, 1000.0)["items.h"].splitlines()
+    first = lines.index("static const cutjoint_item inputs[] = {") + 1
+    names = made.mechanism.inputs()
+    ends = [line.rpartition(", ")[2] for line in lines[first : first + len(names)]]
+    assert len(names) >= 6 and ends[-6:] == ["-1},"] * 6 and "-1}," not in ends[:-6]
 
 
 TYPES = {"int8": "<b", "int16": "<h", "int32": "<i", "uint8": "<B", "uint16": "<H", "uint32": "<I"}

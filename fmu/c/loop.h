@@ -148,7 +148,7 @@ struct rt_loop {
     const char* fault;
     double h, cpu;
     size_t n_out;
-    size_t *out, *driven; /* places of the outputs that go out, and of what the inputs drive */
+    size_t *out, *driven; /* places of the outputs that go out, and of what the inputs drive (wrenches: none) */
     const double *outputs, *joints;
     int wants_outputs;
     rt_udp* udp;

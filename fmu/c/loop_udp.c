@@ -133,7 +133,7 @@ void rt_udp_send(rt_udp* u, const rt_loop* loop, const uint64_t* now)
     double* values = (double*)(u->state + sizeof head);
     memcpy(u->state, &head, sizeof head);
     for (uint32_t part = 0; part < CUTJOINT_PARTS(CUTJOINT_VERSION); ++part)
-        for (uint32_t k = 0; k < n; ++k) values[part * n + k] = loop->joints[part * joints + loop->driven[k]];
+        for (uint32_t k = 0; k < n; ++k) values[part * n + k] = loop->driven[k] < joints ? loop->joints[part * joints + loop->driven[k]] : 0;
     rt_udp_again(u);
 }
 

@@ -91,11 +91,11 @@ void Mechanism::choose_inputs()
   servo_.assign(joints_.size(), false);
   for (std::size_t k = 0; k < n; ++k) {
     const std::string unit = items[k].unit;
-    driven_.push_back(static_cast<std::size_t>(items[k].joint));
+    driven_.push_back(items[k].joint < 0 ? joints_.size() : static_cast<std::size_t>(items[k].joint));
     takes_.push_back(
       unit == "rad" || unit == "m" ? Order::position :
       unit == "rad/s" || unit == "m/s" ? Order::velocity : Order::effort);
-    if (takes_.back() != Order::effort) {
+    if (takes_.back() != Order::effort && driven_.back() < joints_.size()) {
       servo_[driven_.back()] = true;
     }
   }
@@ -215,7 +215,7 @@ void Mechanism::reset()
   }
   read();
   for (std::size_t k = 0; k < driven_.size(); ++k) {
-    held_[k] = joints_[driven_[k]].position;
+    held_[k] = driven_[k] < joints_.size() ? joints_[driven_[k]].position : 0.0;
   }
 }
 

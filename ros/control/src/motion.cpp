@@ -20,6 +20,9 @@ void Mechanism::hear(const std::vector<Told> & told)
 {
   read();
   for (std::size_t k = 0; k < driven_.size(); ++k) {
+    if (driven_[k] == joints_.size()) {
+      continue;  // a wrench, which is no joint's
+    }
     const Joint & joint = joints_[driven_[k]];
     const double last = joint.command[Order::position];
     bool freed = false;
@@ -87,6 +90,9 @@ bool Mechanism::write(double period)
     const double * values = library_->joints_(mechanism_);
     const std::size_t n = joints_.size();
     for (std::size_t k = 0; k < driven_.size(); ++k) {
+      if (driven_[k] == joints_.size()) {
+        continue;
+      }
       const Joint & joint = joints_[driven_[k]];
       const double q = values[driven_[k]], v = values[n + driven_[k]];
       const auto told = [&joint](int order) {return joint.told[order] ? joint.command[order] : NAN;};

@@ -94,7 +94,7 @@ private:
   cutjoint_mechanism * mechanism_ = nullptr;
   std::vector<Joint> joints_;
   std::vector<std::unique_ptr<Sensor>> sensors_;
-  std::vector<std::size_t> driven_;  // joint of each input
+  std::vector<std::size_t> driven_;  // joint of each input; as many as there are: none
   std::vector<int> takes_;           // what each input is by itself: a force, or a servo's position or velocity
   std::vector<bool> servo_;          // joints whose motor has a servo of its own
   std::vector<double> given_, wanted_, follows_, inputs_, held_;
