@@ -11,8 +11,13 @@ with sᵢ = 1 where an input follows and 0 where its force is given. What is dri
 at a pose where they have no hold their forces stay finite, like multipliers of loops (`solve.py`).
 """
 
+from math import isfinite
+from typing import Any
+
 import casadi as ca
 
+from ..describe.mechanism import Mechanism
+from ..describe.motors import signals
 from .kinematics import position_rates
 from .solve import accelerations, constrained
 from .terms import Equations, inertia, once, terms
@@ -23,8 +28,7 @@ def driving(eq: Equations) -> ca.Function:
     """(q, v, u, p, a, s) → u: as given where s is 0, and those that give accelerations a where it is 1."""
     t, n = terms(eq), eq.u.numel()
     a, s = ca.SX.sym("a", n), ca.SX.sym("s", n)
-    none = ca.SX.zeros(n, 1)
-    (B,) = ca.substitute([ca.jacobian(t.right, eq.u)], [eq.u], [none])  # limits are not met at zero
+    (B,) = ca.substitute([ca.jacobian(t.right, eq.u)], [eq.u], [_within_range(eq.mechanism)])
     (right,) = ca.substitute([t.right], [eq.u], [(1 - s) * eq.u])
     turning = ca.jtimes(B.T @ eq.v, eq.q, position_rates(eq.model, eq.q, eq.v))
     rows = ca.sparsify(ca.vertcat(t.G, ca.diag(s) @ B.T))
@@ -36,3 +40,14 @@ def driving(eq: Equations) -> ca.Function:
     u = ca.densify((1 - s) * eq.u - s * lam[m:])
     names = ["q", "v", "u", "p", "a", "s"], ["forces"]
     return ca.Function("driving", [eq.q, eq.v, eq.u, eq.p, a, s], [u], *names)
+
+
+def _within_range(mechanism: Mechanism) -> ca.SX:
+    """Inputs that meet no limit: none, but of cylinders that only pull or push half of what they may."""
+    sides = {"both": 0.0, "pulls": -0.5, "pushes": 0.5}
+    found: list[Any] = [0.0 for motor in mechanism.motors for _ in signals(motor)]
+    for strut in (strut for strut in mechanism.struts if strut.actuated):
+        most = 1.0 if isinstance(strut.limit, float) and not isfinite(strut.limit) else strut.limit
+        found += [sides[strut.acts] * most for _ in signals(strut)]
+    rest = [0.0] * (len(mechanism.inputs()) - len(found))
+    return ca.vertcat(ca.SX(0, 1), *found, *rest)

@@ -100,8 +100,9 @@ class Drives:
             if unit == "m":
                 sizes[k] = simulation.equations.scales.length
         self.sizes = np.array(sizes)
-        self.limits = np.array([v.high for v in simulation.engine.variables.inputs.columns()], float)
-        self.most = self.limits
+        ranges = [(v.low, v.high) for v in simulation.engine.variables.inputs.columns()]
+        self.limits = np.array(ranges, float).reshape(-1, 2).T  # least and most; a winch pushes nothing
+        self.bounds = self.limits  # of what is given where it follows
         self.own = np.array([what for item in mechanism.drives for what in _followed(item)], str)
         self.own = np.append(self.own, [""] * (len(self.names) - self.own.size))
         self.main = np.arange(len(self.names))  # whose orders an input follows: the first of its motor
@@ -115,7 +116,10 @@ class Drives:
         self._served = bool(self.own.any())
         if self.names and not self._served:
             self._kernel = simulation.bind("driving", driving)
-            self.most = np.where(np.isfinite(self.limits), self.limits, self._ample(frequency))
+            ample = self._ample(frequency)
+            self.bounds = np.clip(self.limits, -ample, ample)
+            limited = np.isfinite(self.limits)
+            self.bounds[limited] = self.limits[limited]
 
     def _ample(self, frequency: float) -> np.ndarray:
         """What inputs without a limit are given."""
@@ -151,7 +155,7 @@ class Drives:
         kind = wanted.kind
         follows, given = (kind != FORCE) & self.moves, np.where(kind == FORCE, wanted.value, 0.0)
         if not follows.any():
-            return _within(given, self.limits)
+            return _within(given, *self.limits)
         self.values.read()
         if self._served:
             return self._by_servos(wanted, frequency)
@@ -162,7 +166,7 @@ class Drives:
         u = self._forces(a, follows, given)
         if not isfinite(u.sum()):
             u = np.nan_to_num(u)
-        return _within(u, np.where(follows, self.most, self.limits))
+        return _within(u, *np.where(follows, self.bounds, self.limits))
 
     def _by_servos(self, wanted: Wanted, frequency: float) -> np.ndarray:
         """What servos are to follow: a place and its rate; one of a given speed is led on ahead."""
@@ -206,9 +210,9 @@ class Drives:
         return Wanted.positions(self.position)
 
 
-def _within(values: np.ndarray, most: np.ndarray) -> np.ndarray:
+def _within(values: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndarray:
     """np.clip, at a third of its cost for a few numbers."""
-    bounded: np.ndarray = np.minimum(np.maximum(values, -most), most)
+    bounded: np.ndarray = np.minimum(np.maximum(values, least), most)
     return bounded
 
 
@@ -289,7 +293,6 @@ class Rehearsal:
         drives, double = self.drives, self.double
         double.put(state)
         drives.values.position[:] = near
-        drives.most = self.drives.most
         past = path.end + SETTLED / frequency
         times = h * steps * np.arange(ceil(min(past, REHEARSED) / (h * steps)))
         for t, position, velocity, acceleration in zip(times, *path.wanted(times), strict=True):
@@ -310,9 +313,9 @@ class Rehearsal:
 
     def _refuse(self, k: int, off: float, u: np.ndarray, where: str) -> None:
         drives = self.drives
-        size, most = drives.sizes[k], drives.most[k]
+        size, (least, most) = drives.sizes[k], drives.bounds[:, k]
         unit, force = ("rad", "N·m") if list(_units(self.double.mechanism))[k] == "rad" else ("m", "N")
-        full = f" with the {most:.4g} {force} that it may give" if abs(u[k]) >= most else ""
+        full = "" if least < u[k] < most else f" with the {abs(u[k]):.4g} {force} that it may give"
         raise SimulationError(
             f"it can't be followed: '{drives.names[k]}' would be {off * size:.2g} {unit} {where}{full}; "
             "give it more time, or a goal nearer to where it is and where it moves"
