@@ -53,30 +53,31 @@ class McapRecorder:
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
         self._thread.start()
 
-    def channel(self, kind: Any, topic: str) -> Callable[[Any], None]:
-        """A function that records a message of a topic, stamped with simulated time."""
+    def channel(self, kind: Any, topic: str) -> Callable[[bytes], None]:
+        """A function that records a serialized message of a topic, stamped with simulated time."""
         name, text = definition(kind)
         if name not in self._schemas:
             self._schemas[name] = self._writer.register_schema(name, "ros2msg", text.encode())
         channel, count = self._writer.register_channel(topic, "cdr", self._schemas[name]), 0
 
-        def write(message: Any) -> None:
+        def write(data: bytes) -> None:
             nonlocal count
             count += 1
-            self._waiting.put((channel, self._loop.nanoseconds, count, serialize_message(message)))
+            self._waiting.put((channel, self._loop.nanoseconds, count, data))
 
         return write
 
     def inputs(self, loop: Loop) -> None:
         """Of the period that has just passed."""
-        self._inputs(Float64MultiArray(data=array("d", loop.simulation.u.tobytes())))
+        self._inputs(serialize_message(Float64MultiArray(data=array("d", loop.simulation.u.tobytes()))))
 
     def state(self, loop: Loop) -> None:
         """Where it is, because something other than time put it there."""
         s = loop.simulation.state
         names = ("q", "v", "p")
         values = {name: getattr(s, name).tolist() for name in names}
-        self._states(String(data=json.dumps({"time": s.time, "work": s.work, **values})))
+        text = json.dumps({"time": s.time, "work": s.work, **values})
+        self._states(serialize_message(String(data=text)))
 
     def _work(self) -> None:
         while (item := self._waiting.get()) is not None:

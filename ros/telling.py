@@ -6,6 +6,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -141,15 +142,16 @@ class Telling:
 
 
 class _Recorded:
-    """A publisher that writes down what it publishes."""
+    """A publisher that writes down what it publishes; both take the same bytes."""
 
-    def __init__(self, made: Any, write: Callable[[Any], None]):
+    def __init__(self, made: Any, write: Callable[[bytes], None]):
         self.made, self._write = made, write
         self.get_subscription_count = made.get_subscription_count
 
     def publish(self, message: Any) -> None:
-        self.made.publish(message)
-        self._write(message)
+        data = serialize_message(message)
+        self.made.publish(data)
+        self._write(data)
 
 
 SOMEBODY = "another node"
