@@ -22,6 +22,7 @@ from .thresholds import REFUSED
 
 Traced = Callable[[Equations], ca.Function]
 NO_SAMPLES = np.zeros(0)
+NOTHING_SAID = np.zeros(len(VERDICT)).tobytes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +68,12 @@ class LiveState:
         self.p.flags.writeable = False
         self._moving = memory[: sum(sizes[:3])]
         self._new = np.zeros(self._moving.size + len(VERDICT))
-        self._moved = self._new[: self._moving.size]
-        self._seen = np.zeros(self._new.size)
-        self._seen[-len(VERDICT) :] = 1.0  # · new: 0 if there is nothing to say, NaN if something is infinite
         self.ledger = np.zeros(len(VERDICT))  # sum of all verdicts so far
+        # plain memory is read and written in a third of the time that arrays take
+        moved, verdict = np.split(self._new, [self._moving.size])
+        self._plain = memoryview(self._moving), memoryview(moved), memoryview(verdict).cast("B").tobytes
         # by how inputs go on during a step: what takes it, where its length goes, and whose memory that is
-        self._steps: dict[str, tuple[Callable[[], Any], np.ndarray, Kernel]] = {}
+        self._steps: dict[str, tuple[Callable[[], Any], memoryview, Kernel]] = {}
         self._along = np.zeros(2 * len(self.inputs))  # inputs and their rates
         self.motions = motion_places(self.mechanism)  # where driven motions are among the inputs
         self._outputs: Kernel | None = None
@@ -214,14 +215,19 @@ class LiveState:
         """
         if not 0 < h < math.inf:
             raise SimulationError(f"a step must be positive and finite, not {h}")
-        self.alone(self._move_on, h, end, input_rates)
+        if not self._alone.acquire(False):
+            raise self._busy()
+        try:
+            if input_rates is None and not self.motions and not self.samples:
+                self._advance(h)
+                self.time = self.time + h if end is None else end
+            else:
+                self._move_on(h, self.time + h if end is None else end, input_rates)
+        finally:
+            self._alone.release()
 
-    def _move_on(self, h: float, end: float | None, rates: Any) -> None:
-        end = self.time + h if end is None else end
-        if rates is None and not self.motions and not self.samples:
-            self._advance(h)
-            self.time = end
-            return
+    def _move_on(self, h: float, end: float, rates: Any) -> None:
+        """A step while inputs change by rates or driven motions go on, and sensors take samples."""
         n = self.u.size
         self._along[:n], self._along[n:] = self.u, 0.0 if rates is None else self._given(rates, np.zeros(n))
         inputs = HELD if rates is None else ALONG
@@ -256,13 +262,13 @@ class LiveState:
         n, m, u = self.q.size, self.q.size + self.v.size, self._inputs_after(h, inputs)
         return self._new[:n], self._new[n:m], u, self.told(u)
 
-    def _bound(self, inputs: str) -> tuple[Callable[[], Any], np.ndarray, Kernel]:
+    def _bound(self, inputs: str) -> tuple[Callable[[], Any], memoryview, Kernel]:
         """The traced step, which reads the state's memory itself."""
         n, m = self.tree.nq, self.tree.nq + self.tree.nv
         new = self._new[:n], self._new[n:m], self._new[m : m + 1], self._new[m + 1 :]
         arguments = self.q, self.v, self._work, self._along if inputs == ALONG else self.u, self._p
         step = self.engine.kernel(*self.stepping.traced(inputs)).bind(arguments, new)
-        self._steps[inputs] = step.evaluate, step.arguments[5], step
+        self._steps[inputs] = step.evaluate, memoryview(step.arguments[5]), step
         return self._steps[inputs]
 
     def _advance(self, h: float, inputs: str = HELD) -> None:
@@ -270,32 +276,41 @@ class LiveState:
         take, length, _ = self._steps.get(inputs) or self._bound(inputs)
         length[0] = h
         take()
-        if self._seen.dot(self._new) != 0.0:  # the quickest test there is
-            if not np.isfinite(self._new).all():
-                raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")
-            verdict = self._new[-len(VERDICT) :]
-            if verdict[LEFT_OPEN]:
-                gap = widest_gap(
-                    self.mechanism, self.tree, self.engine.closure(self._new[: self.q.size], self.p)[0]
-                )
-                raise SimulationError(
-                    f"{gap} after a step of {h:g} s from {self.time:.6g} s; take smaller steps; "
-                    "the state stays as it was"
-                )
-            self.ledger += verdict
-        self._moving[:] = self._moved
+        state, moved, verdict = self._plain
+        # what is infinite has an infinite energy and a verdict, but for states of drives
+        if verdict() != NOTHING_SAID or self.tree.z:
+            self._hear(h)
+        state[:] = moved
+
+    def _hear(self, h: float) -> None:
+        """What a step says of itself: nobody takes one that is infinite or leaves a loop open."""
+        if not np.isfinite(self._new).all():
+            raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")
+        verdict = self._new[-len(VERDICT) :]
+        if verdict[LEFT_OPEN]:
+            gap = widest_gap(
+                self.mechanism, self.tree, self.engine.closure(self._new[: self.q.size], self.p)[0]
+            )
+            raise SimulationError(
+                f"{gap} after a step of {h:g} s from {self.time:.6g} s; take smaller steps; "
+                "the state stays as it was"
+            )
+        self.ledger += verdict
 
     def alone(self, action: Callable[..., Any], *arguments: Any) -> Any:
         """Do something that takes steps, with other threads kept out."""
         if not self._alone.acquire(False):
-            raise SimulationError(
-                f"another thread is moving this simulation of '{self.mechanism.name}'; "
-                "give every thread its own: copy.deepcopy(simulation)"
-            )
+            raise self._busy()
         try:
             return action(*arguments)
         finally:
             self._alone.release()
+
+    def _busy(self) -> SimulationError:
+        return SimulationError(
+            f"another thread is moving this simulation of '{self.mechanism.name}'; "
+            "give every thread its own: copy.deepcopy(simulation)"
+        )
 
     def bind(self, name: str, make: Traced | None = None) -> Kernel:
         """An engine's kernel of (q, v, u, p, …) that reads this state's own memory."""

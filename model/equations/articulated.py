@@ -18,7 +18,7 @@ import casadi as ca
 from ..joints.rigid_motion import Pose
 from .dynamics import armature
 from .kinematics import Model
-from .solve import Entries
+from .solve import Entries, reciprocal
 from .spatial import SpatialInertia, rotated, to_child, to_parent
 
 
@@ -101,7 +101,7 @@ def articulated(model: Model, f: list[Pose], lent: Any = 0) -> Articulated:
             s = ca.densify(model.subspaces[i][:, k - link.v.start])
             U[k] = I.times(s)
             pivots[k] = ca.dot(s, U[k]) + rotor[k]
-            inverse[tree.nv - 1 - k] = 1 / pivots[k]
+            inverse[tree.nv - 1 - k] = reciprocal(pivots[k])
             I = _without(I, U[k], s, rotor[k], inverse[tree.nv - 1 - k])  # noqa: E741
         if link.parent >= 0:
             whole[link.parent] = whole[link.parent].plus(_carried(f[i], I))

@@ -4,14 +4,14 @@ Paper 004, A.3, with ad*_V where 4.3 and A.3 print ad*_V̇, and Ad*_{f⁻¹} whe
 Ad*_f. M(q) v̇ = τ + F(q, v), and τ_NE(q, v, v̇) = M v̇ − F.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import casadi as ca
 
 from ..describe.motors import has, rigid_rotor
 from .kinematics import Model, Motion, outward
-from .spatial import ad_dual, add, inertia_times, shift, to_parent
+from .spatial import add, at_point, inertia_times, inertial_wrench, shift, to_parent
 
 Wrenches = Mapping[int, Any]  # link -> wrench on it from outside, in its frame
 
@@ -29,20 +29,23 @@ def armature(model: Model) -> Any:
     return J
 
 
-def joint_wrenches(model: Model, motion: Motion, outside: Wrenches) -> list[Any]:
+def joint_wrenches(
+    model: Model, motion: Motion, outside: Wrenches, passed: Mapping[int, Any] | None = None
+) -> list[Any]:
     """Inward recursion: the wrench F_i that reaches link i through its joint, in frame {i}.
 
-    F_i = Σ_children Ad*_{f⁻¹} F_k + I_i V̇_i − ad*_V I_i V_i − (wrenches from outside).
+    F_i = Σ_children Ad*_{f⁻¹} F_k + I_i V̇_i − ad*_V I_i V_i − (wrenches from outside). `passed`: links of which the
+    links before see forces and this moment alone (`absolute.py`).
     """
     F: list[Any] = []
     for i, I in enumerate(model.inertias):  # noqa: E741
-        V, dV = motion.V[i], motion.dV[i]
-        Fi = ca.SX.zeros(6, 1) if I is None else inertia_times(I, dV) - ad_dual(V, inertia_times(I, V))
+        Fi = ca.SX.zeros(6, 1) if I is None else inertial_wrench(I, motion.a[i], motion.N[i])
         F.append(Fi - outside[i] if i in outside else Fi)
     for i in reversed(range(len(F))):
         parent = model.tree.links[i].parent
         if parent >= 0:
-            F[parent] = F[parent] + to_parent(motion.f[i], F[i])
+            through = ca.vertcat(passed[i], F[i][3:]) if passed and i in passed else F[i]
+            F[parent] = F[parent] + to_parent(motion.f[i], through)
     return F
 
 
@@ -61,8 +64,11 @@ def newton_euler(model: Model, q: Any, v: Any, dv: Any, outside: Wrenches | None
     return onto_joints(model, joint_wrenches(model, motion, outside or {}), dv)
 
 
-def mass_matrix(model: Model, f: Any) -> Any:
-    """Composite rigid body algorithm: M(q), nv × nv, with structural zeros between branches."""
+def mass_matrix(model: Model, f: Any, free: Collection[int] = ()) -> Any:
+    """Composite rigid body algorithm: M(q), nv × nv, with structural zeros between branches.
+
+    Links that are `free` turn by speeds counted from the world (`absolute.py`).
+    """
     tree = model.tree
     composite = list(model.inertias)
     M = ca.SX(tree.nv, tree.nv)
@@ -79,13 +85,15 @@ def mass_matrix(model: Model, f: Any) -> Any:
                 M[k, k] += rotor[k]
             at, j = i, link.parent
             while j >= 0:
+                if at in free:
+                    F = [ca.vertcat(ca.SX.zeros(3, 1), column[3:]) for column in F]
                 F = [to_parent(f[at], column) for column in F]
                 other = tree.links[j]
                 if other.move:
                     _fill(M, other.v, link.v, model.subspaces[j], F)
                 at, j = j, other.parent
         if link.parent >= 0:
-            shifted = shift(f[i], I)
+            shifted = at_point(I.m, f[i].p) if i in free else shift(f[i], I)
             held = composite[link.parent]
             composite[link.parent] = shifted if held is None else add(held, shifted)
     return M

@@ -6,11 +6,14 @@ the common normal to the next joint's axis, and the origin where the normal meet
 part of f_{P,i} is then a shift along x and a turn about x for the first joint behind a link,
 most of its entries are exact zeros, and they vanish from the code.
 
+A frame behind a slide may have any axes and any origin, since all of it moves alike. It keeps the axes of the link
+before, so that nothing has to be turned on the way, and its origin is where the next joint is.
+
 Nothing outside this file sees the difference: bodies and joint frames are always placed in
 links through `Model.in_link` and `frame_in_link`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import atan2
 from typing import Any, NamedTuple
 
@@ -24,21 +27,28 @@ from .topology import Link, Tree
 
 
 class Placement(NamedTuple):
-    """f_{P,i} = fixed ∘ Rz(turn + rotation) ∘ Tz(slide + translation) for moves about z."""
+    """f_{P,i} = fixed ∘ Rz(turn + rotation) ∘ Tz(slide + translation) for moves about z.
+
+    `straight`: f_{P,i} = fixed shifted along the motion subspace, for slides that keep the axes before them.
+    """
 
     fixed: Pose
     turn: float
     slide: float
+    straight: bool = False
 
 
 class Trim(NamedTuple):
-    """The link frame is the joint's frame on the outer body, turned about z and slid along z."""
+    """The link frame is the joint's frame on the outer body, turned about z and slid along z; or `kept` in it."""
 
-    turn: float
-    slide: float
+    turn: float = 0.0
+    slide: float = 0.0
+    kept: Pose | None = None
 
     @property
     def pose(self) -> Pose:
+        if self.kept:
+            return self.kept
         return Pose(about_z(self.turn), ca.SX(ca.DM([0, 0, self.slide]))) if any(self) else IDENTITY
 
 
@@ -56,16 +66,41 @@ def inner_frame(mechanism: Mechanism, link: Link) -> tuple[str, Any]:
 
 def trims(mechanism: Mechanism, tree: Tree) -> list[Trim]:
     """How each link's frame is moved within its freedom; not at all where symbols decide."""
-    return [_trim(mechanism, tree, i) for i in range(len(tree.links))]
+    found: list[Trim] = []
+    for index in range(len(tree.links)):
+        found.append(_straight(mechanism, tree, found, index) or _trim(mechanism, tree, index))
+    return found
+
+
+def in_link(mechanism: Mechanism, tree: Tree, trims: Sequence[Trim], body: str) -> Pose:
+    """Pose of a body's frame in the frame of the link that carries it."""
+    index = tree.holder[body]
+    if index < 0:
+        return IDENTITY
+    return inverse(compose(pose(outer_frame(mechanism, tree.links[index])), trims[index].pose))
+
+
+def _straight(mechanism: Mechanism, tree: Tree, before: Sequence[Trim], index: int) -> Trim | None:
+    """Of a slide: the axes of the link before it, with the origin where the next joint is."""
+    link = tree.links[index]
+    if not (link.first and link.last and link.move and link.move.slides and not link.move.turns):
+        return None
+    body, frame = inner_frame(mechanism, link)
+    start = compose(in_link(mechanism, tree, before, body), pose(frame))
+    behind, _ = _first_behind(mechanism, tree, index)
+    origin = inverse(start).p if behind is None else behind.p
+    if not (start.R.is_constant() and origin.is_constant()):
+        return None
+    return Trim(kept=Pose(start.R.T, origin))
 
 
 def _trim(mechanism: Mechanism, tree: Tree, index: int) -> Trim:
     link = tree.links[index]
     if not link.last or not _about_z(link):
-        return Trim(0.0, 0.0)
+        return Trim()
     behind, is_axis = _first_behind(mechanism, tree, index)
     if behind is None or not (behind.R.is_constant() and behind.p.is_constant()):
-        return Trim(0.0, 0.0)
+        return Trim()
     p, z = np.array(ca.DM(behind.p)).ravel(), np.array(ca.DM(behind.R))[:, 2]
     normal = np.array([-z[1], z[0]])  # of both axes, across this link's z
     if is_axis and np.hypot(*normal) > PARALLEL:
@@ -105,6 +140,8 @@ def place(mechanism: Mechanism, link: Link, trim: Trim, in_link: Mapping[str, Po
         return Placement(IDENTITY, trim.turn, trim.slide)
     body, frame = inner_frame(mechanism, link)
     fixed = compose(in_link[body], pose(frame))
+    if trim.kept:
+        return Placement(compose(fixed, trim.kept), 0.0, 0.0, straight=True)
     if not _about_z(link) or not (fixed.R.is_constant() and fixed.p.is_constant()):
         return Placement(fixed, trim.turn, trim.slide)
     R, p = np.array(ca.DM(fixed.R)), np.array(ca.DM(fixed.p)).ravel()

@@ -1,7 +1,7 @@
 """Positions, velocities and Jacobians of a tree, by one recursion outward.
 
 Link frames, twists and accelerations are body-fixed (paper 004, A.3): V_i is the velocity of
-frame {i} over the world in the axes of {i}; V̇_i its time derivative, component by component.
+frame {i} over the world in the axes of {i}; ω̇_i its angular acceleration, a_i that of its origin.
 The world's own acceleration is set to −g, which is gravity for everything that follows.
 """
 
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..describe.mechanism import GROUND, Mechanism
+from ..describe.mechanism import Mechanism
 from ..joints.moves import Move
 from ..joints.rigid_motion import IDENTITY, Pose, compose, conjugate, inverse, pose, product, snap, vector
-from .frames import Placement, Trim, inner_frame, outer_frame, place, trims
-from .spatial import SpatialInertia, ad, body_inertia, shift, to_child
+from .frames import Placement, Trim, in_link, inner_frame, outer_frame, place, trims
+from .spatial import SpatialInertia, body_inertia, shift, to_child, turning_rate
 from .topology import Link, Tree
 
 
@@ -34,12 +34,7 @@ class Model:
     @cached_property
     def in_link(self) -> dict[str, Pose]:
         """Pose of each body's frame in the frame of the link that carries it."""
-        result = {GROUND: IDENTITY}
-        for name, index in self.tree.holder.items():
-            if index >= 0:
-                outer = pose(outer_frame(self.mechanism, self.tree.links[index]))
-                result[name] = inverse(compose(outer, self.trims[index].pose))
-        return result
+        return {body: in_link(self.mechanism, self.tree, self.trims, body) for body in self.tree.holder}
 
     @cached_property
     def trims(self) -> list[Trim]:
@@ -55,10 +50,15 @@ class Model:
     @cached_property
     def subspaces(self) -> list[Any]:
         """Motion subspace S of each link, 6 × speeds, constant in the link's frame."""
-        return [
-            link.move.subspace(self.mechanism.joint(link.joint), link.reverse) if link.move else ca.SX(6, 0)
-            for link in self.tree.links
-        ]
+        found = []
+        for link, trim in zip(self.tree.links, self.trims, strict=True):
+            S = ca.SX(6, 0)
+            if link.move:
+                S = link.move.subspace(self.mechanism.joint(link.joint), link.reverse)
+            if trim.kept:  # a slide in other axes
+                S = ca.sparsify(ca.vertcat(S[:3, :], trim.kept.R.T @ S[3:, :]))
+            found.append(S)
+        return found
 
     @cached_property
     def inertias(self) -> list[SpatialInertia | None]:
@@ -75,10 +75,17 @@ class Motion(NamedTuple):
     f: list[Pose]  # frame {i} seen from its parent link
     X: list[Pose]  # frame {i} seen from the world
     V: list[Any]  # body-fixed twists
-    dV: list[Any]  # V̇ at the given accelerations, the world accelerating by −g
+    dw: list[Any]  # ω̇ at the given accelerations
+    a: list[Any]  # acceleration of the link's origin at these, in its axes, the world accelerating by −g
+    N: list[Any]  # ω̇× + ω×ω×: a point s of the link accelerates by a + N s
     q: Any  # the coordinates, speeds and accelerations it was asked for
     v: Any
     dv: Any
+
+
+def joint_origin(model: Model, motion: Motion, link: int) -> Any:
+    """Where the joint's frame behind a link's move is, in the world."""
+    return compose(motion.X[link], inverse(model.trims[link].pose)).p
 
 
 def frame_in_link(model: Model, body: str, frame: Any) -> tuple[int, Pose]:
@@ -97,8 +104,12 @@ def poses(model: Model, q: Any, delta: Any = None) -> tuple[list[Pose], list[Pos
     for link, M, S in zip(model.tree.links, model.placements, model.subspaces, strict=True):
         f.append(M.fixed)
         if link.move:
-            joint = model.mechanism.joint(link.joint)
-            f[-1] = compose(M.fixed, link.move.pose(q[link.q], joint, link.reverse, M.turn, M.slide))
+            if M.straight:
+                move = Pose(ca.SX.eye(3), S[3:, :] @ q[link.q])
+            else:
+                joint = model.mechanism.joint(link.joint)
+                move = link.move.pose(q[link.q], joint, link.reverse, M.turn, M.slide)
+            f[-1] = compose(M.fixed, move)
             if delta is not None:
                 twist = ca.densify(S @ delta[link.v])
                 f[-1] = compose(f[-1], Pose(ca.SX.eye(3) + ca.skew(twist[:3]), twist[3:]))
@@ -107,35 +118,44 @@ def poses(model: Model, q: Any, delta: Any = None) -> tuple[list[Pose], list[Pos
 
 
 def outward(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> Motion:
-    """Outward recursion of Newton-Euler (paper 004, A.3).
+    """Outward recursion of Newton-Euler (paper 004, A.3), accelerations as those of points.
 
-    V_i = Ad_{f⁻¹} V_P + S_i v_i,  V̇_i = Ad_{f⁻¹} V̇_P + S_i v̇_i − ad_{S_i v_i} V_i.
-    Without `dv` the accelerations are zero, and V̇ is J̇v minus gravity.
+    With S_i v_i = (ω_J, v_J): V_i = Ad_{f⁻¹} V_P + S_i v_i,  ω̇_i = Rᵀω̇_P + ω_i×ω_J + ω̇_J and
+    a_i = Rᵀ(a_P + N_P p) + (2ω_i − ω_J)×v_J + v̇_J, which is V̇_i = (ω̇_i, a_i − ω_i×v_i) of the thesis in fewer
+    operations: linear velocities are left out. Without `dv` the accelerations are zero.
     """
     f, X = poses(model, q, delta)
-    V: list[Any] = []
-    dV: list[Any] = []
-    world = ca.vertcat(ca.SX.zeros(3, 1), -vector(model.mechanism.gravity))
+    V, dw, a, N = list[Any](), list[Any](), list[Any](), list[Any]()
+    still = ca.SX.zeros(3, 1)
     for link, fi, S in zip(model.tree.links, f, model.subspaces, strict=True):
-        Sv = ca.densify(S @ v[link.v, :])
-        root = link.parent < 0
-        Vi = Sv if root else to_child(fi, V[link.parent]) + Sv
-        dVi = to_child(fi, world if root else dV[link.parent]) - ad(Sv, Vi)
+        Sv = ca.densify(S @ v[link.v])
+        turn, slide = Sv[:3], Sv[3:]
+        if link.parent < 0:
+            Vi, dwi, ai = Sv, still, fi.R.T @ -vector(model.mechanism.gravity)
+        else:
+            Vi = to_child(fi, V[link.parent]) + Sv
+            dwi, ai = fi.R.T @ dw[link.parent], fi.R.T @ (a[link.parent] + N[link.parent] @ fi.p)
+        w = Vi[:3]
+        dwi, ai = dwi + ca.cross(w, turn), ai + ca.cross(2 * w - turn, slide)
         if dv is not None:
-            dVi += ca.densify(S @ dv[link.v, :])
+            Sdv = ca.densify(S @ dv[link.v])
+            dwi, ai = dwi + Sdv[:3], ai + Sdv[3:]
         V.append(Vi)
-        dV.append(dVi)
+        dw.append(dwi)
+        a.append(ai)
+        N.append(turning_rate(w, dwi))
     moved = q if delta is None else q + position_rates(model, q, delta)
-    return Motion(f, X, V, dV, moved, v, ca.SX.zeros(model.tree.nv, 1) if dv is None else dv)
+    given = ca.SX.zeros(model.tree.nv, 1) if dv is None else dv
+    return Motion(f, X, V, dw, a, N, moved, v, given)
 
 
 def carried(model: Model, motion: Motion, link: int, s: Any) -> tuple[Any, Any, Any]:
     """Position, velocity and acceleration in world axes of a link's point s (of ground's if −1)."""
     if link < 0:
         return s, ca.SX.zeros(3, 1), -vector(model.mechanism.gravity)
-    X, V, dV = motion.X[link], motion.V[link], motion.dV[link]
+    X, V = motion.X[link], motion.V[link]
     v = V[3:] + ca.cross(V[:3], s)
-    return X.p + X.R @ s, X.R @ v, X.R @ (dV[3:] + ca.cross(dV[:3], s) + ca.cross(V[:3], v))
+    return X.p + X.R @ s, X.R @ v, X.R @ (motion.a[link] + motion.N[link] @ s)
 
 
 def turning(motion: Motion, link: int) -> tuple[Any, Any, Any]:
@@ -143,7 +163,7 @@ def turning(motion: Motion, link: int) -> tuple[Any, Any, Any]:
     if link < 0:
         return IDENTITY.R, ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
     R = motion.X[link].R
-    return R, R @ motion.V[link][:3], R @ motion.dV[link][:3]
+    return R, R @ motion.V[link][:3], R @ motion.dw[link]
 
 
 def quaternions(model: Model, q: Any) -> list[Any]:

@@ -7,7 +7,7 @@ come from `joints/rows.py`, velocities and accelerations of the two ends from th
 world accelerates by −g there, and so does every end: relative quantities do not notice.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -60,12 +60,21 @@ class CutLoop:
             row for lock in TYPES[joint.type].locks for row in lock.evaluate(self.near, joint, axes)
         ]
 
-    def columns(self, model: Model, motion: Motion) -> Iterator[tuple[int, bool, Any, Any]]:
-        """Of every speed of the loop: whether it moves the child's end, its turn, how that end moves."""
+    def columns(
+        self, model: Model, motion: Motion, free: Collection[int] = ()
+    ) -> Iterator[tuple[int, bool, Any, Any]]:
+        """Of every speed of the loop: whether it moves the child's end, its turn, how that end moves.
+
+        What is before a link that is `free` does not turn the end, and moves it as the link's origin (`absolute.py`).
+        """
         near = [Pose(x.R, self.places.get(k, x.p)) for k, x in enumerate(motion.X)]
         for path, r, is_j in ((self.paths[1], self.near.rj, True), (self.paths[0], self.near.ri, False)):
-            for k, w, v, point in columns(model, near, path):
-                yield k, is_j, w, ca.cross(w, r - point) + v
+            turns = True
+            for i in reversed(path):
+                for k, w, v, point in columns(model, near, [i]):
+                    yield k, is_j, w if turns else ca.SX.zeros(3, 1), ca.cross(w, r - point) + v
+                if i in free:
+                    r, turns = near[i].p, False
 
     def slopes(self, model: Model, motion: Motion, row: Row) -> dict[int, Any]:
         """What a row is of every speed."""
@@ -105,8 +114,10 @@ def residual(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), *tied, ca.SX(0, 1))
 
 
-def loop_jacobian(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
-    """G(q), m × nv, with structural zeros for joints off the loop."""
+def loop_jacobian(
+    model: Model, motion: Motion, loops: list[CutLoop], free: Collection[int] = ()
+) -> Any:
+    """G(q), m × nv, with structural zeros for joints off the loop; `free` as in `mass_matrix`."""
     tree = model.tree
     G = ca.SX(tree.row_count, tree.nv)
     rows = tree.rows
@@ -115,7 +126,7 @@ def loop_jacobian(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
             G[at.start, k] = slope
     for loop in loops:
         at = rows[loop.joint.name]
-        for k, is_j, w, lever in loop.columns(model, motion):
+        for k, is_j, w, lever in loop.columns(model, motion, free):
             for n, row in enumerate(loop.rows):
                 G[at.start + n, k] = _slope(row, is_j, w, lever)
     return ca.sparsify(G)

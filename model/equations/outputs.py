@@ -22,6 +22,7 @@ from .kinematics import (
     body_quaternion,
     carried,
     frame_in_link,
+    joint_origin,
     outward,
     position_rates,
     quaternions,
@@ -155,8 +156,7 @@ def _reactions(eq: Equations, motion: Motion, loops: list[CutLoop], act: Any, la
         joint = model.mechanism.joint(link.joint)
         X = motion.X[i]
         force, moment = X.R @ F[i][3:], X.R @ F[i][:3]
-        # from the link frame's origin to the joint's
-        origin = X.p - model.trims[i].slide * X.R[:, 2]
+        origin = joint_origin(model, motion, i)
         moment += ca.cross(X.p - origin, force)
         if link.reverse:
             # F acts on the joint's parent at its own frame; turn it round and move it to the child

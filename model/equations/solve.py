@@ -5,7 +5,7 @@ the order only decides how many operations are written down. Singular constraint
 by proximal multipliers (see `constrained`), never by a decision about rank.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -32,7 +32,12 @@ class Factor(NamedTuple):
 
 def leaves_first(M: Any) -> Factor:
     """M of a tree factorized from its leaves on: no fill."""
-    return factorize(M, list(range(M.shape[0]))[::-1])
+    return factorize(M, inward(M))
+
+
+def inward(M: Any) -> list[int]:
+    """The order from a tree's leaves to its root."""
+    return list(range(M.shape[0]))[::-1]
 
 
 def factorize(A: Any, order: list[int]) -> Factor:
@@ -47,7 +52,7 @@ def factorize(A: Any, order: list[int]) -> Factor:
     below: list[Entries] = []
     inverse: list[Any] = []
     for k, column in enumerate(columns):
-        d = 1 / column.pop(k)
+        d = reciprocal(column.pop(k))
         scaled = {i: x * d for i, x in column.items()}
         for j, x in column.items():
             for i, y in scaled.items():
@@ -56,6 +61,14 @@ def factorize(A: Any, order: list[int]) -> Factor:
         below.append(scaled)
         inverse.append(d)
     return Factor(order, below, inverse)
+
+
+def reciprocal(d: Any) -> Any:
+    """1/d that stays a number to multiply by: CasADi makes a division of x·(1/d), which takes five times as long.
+
+    Halves are exact, so ½/(½d) is 1/d to the bit.
+    """
+    return 0.5 / (0.5 * d)
 
 
 def forward(factor: Factor, b: Entries) -> Entries:
@@ -82,11 +95,11 @@ def backward(factor: Factor, y: Entries) -> Any:
     return result
 
 
-def inner(factor: Factor, a: Entries, b: Entries) -> Any:
-    """aᵀ D⁻¹ b over the entries both have."""
+def inner(a: Entries, b: Entries) -> Any:
+    """aᵀ b over the entries both have."""
     total = ca.SX(0)
     for k in sorted(a.keys() & b.keys()):
-        total += a[k] * b[k] * factor.inverse[k]
+        total += a[k] * b[k]
     return total
 
 
@@ -119,28 +132,59 @@ class Constrained(NamedTuple):
 
     M: Any  # a Factor, or what solves as one does (`articulated.py`)
     Y: list[Entries]  # columns of L⁻¹ P Gᵀ
+    Z: list[Entries]  # the same over D
     rows: list[int]  # rows of G that hold anything; the multipliers of the others are zero
     S: Factor
     mu: Any  # one for each of `rows`
+    speeds: Callable[[Any], Any]  # what the unknowns of M and G are speeds of
 
 
-def constrained(factor: Any, G: Any, groups: Groups, softness: float = SOFTNESS) -> Constrained:
+def constrained(
+    factor: Any, G: Any, groups: Groups, speeds: Callable[[Any], Any] = lambda a: a
+) -> Constrained:
     """Prepare M a + Gᵀλ = f, G a = c for any rank of G, M factorized.
 
     With S = G M⁻¹ Gᵀ, (S + μ)λ = rhs + μ λ_old is solved a few times, μ = softness times the mean diagonal of
     S over a group of rows that measure the same at one joint: neither units nor a heavier loop elsewhere
     make a row softer. Rows of full rank are met to round-off; for dependent rows λ tends to the one of
     least norm; where G loses rank the multiplier fades smoothly instead of growing without bound.
+
+    All of M is eliminated before any row: what a row leaves of some bodies without those it ties them to
+    can be singular.
     """
     Y = [factor.forward(entries(G[k, :].T)) for k in range(G.shape[0])]
+    Z = [{i: x * factor.inverse[i] for i, x in column.items()} for column in Y]
     rows = [k for k, column in enumerate(Y) if column]
-    S = ca.SX(len(rows), len(rows))
-    for i, a in enumerate(rows):
-        for j, b in enumerate(rows[i:], start=i):
-            if Y[a].keys() & Y[b].keys():
-                S[i, j] = S[j, i] = inner(factor, Y[a], Y[b])
-    mu = softened(S, [[rows.index(k) for k in group if k in rows] for group in groups], softness)
-    return Constrained(factor, Y, rows, factorize(S, least_degree(S)), mu)
+    S = _gram([Z[k] for k in rows], [Y[k] for k in rows])
+    mu = softened(S, [[rows.index(k) for k in group if k in rows] for group in groups], SOFTNESS)
+    return Constrained(factor, Y, Z, rows, factorize(S, least_degree(S)), mu, speeds)
+
+
+def _gram(Z: Sequence[Entries], Y: Sequence[Entries]) -> Any:
+    """S = Zᵀ Y, which is symmetric."""
+    S = ca.SX(len(Y), len(Y))
+    for i, z in enumerate(Z):
+        for j, y in enumerate(Y[i:], start=i):
+            if z.keys() & y.keys():
+                S[i, j] = S[j, i] = inner(z, y)
+    return S
+
+
+def shortest_order(M: Any, G: Any) -> list[int]:
+    """Of the orders of M that leave no fill, the one in which S = G M⁻¹Gᵀ takes fewer operations.
+
+    Leaves first, most rows see few of the pivots; least-connected first, which is root first along an
+    unbranched leg, rows that share their first entries share all that follows from these.
+    """
+
+    def operations(order: list[int]) -> int:
+        factor = factorize(M, order)
+        Y = [forward(factor, entries(row.T)) for row in ca.vertsplit(G)]
+        Z = [{i: x * factor.inverse[i] for i, x in column.items()} for column in Y]
+        S = ca.cse(_gram(Z, Y))
+        return int(ca.Function("S", ca.symvar(S), [S]).n_instructions())
+
+    return min((inward(M), least_degree(M)), key=operations)
 
 
 def softened(S: Any, groups: Groups, softness: Any, least: Any = 0.0) -> Any:
@@ -160,7 +204,7 @@ def softened(S: Any, groups: Groups, softness: Any, least: Any = 0.0) -> Any:
 def accelerations(system: Constrained, f: Any, c: Any, sweeps: int = SWEEPS) -> tuple[Any, Any]:
     """a and λ of M a + Gᵀλ = f, G a = c."""
     y = system.M.forward(entries(f))
-    rhs = [inner(system.M, column, y) - c[k] for k, column in enumerate(system.Y)]
+    rhs = [inner(column, y) - c[k] for k, column in enumerate(system.Z)]
     lam = ca.SX.zeros(len(rhs), 1)
     if system.rows:
         b = ca.densify(ca.vertcat(*(rhs[k] for k in system.rows)))
@@ -168,7 +212,7 @@ def accelerations(system: Constrained, f: Any, c: Any, sweeps: int = SWEEPS) -> 
     for k, column in enumerate(system.Y):
         for i, x in column.items():
             y[i] = y.get(i, 0) - x * lam[k]
-    return system.M.backward(y), lam
+    return system.speeds(system.M.backward(y)), lam
 
 
 def proximal(factor: Factor, mu: Any, b: Any, sweeps: int = SWEEPS) -> Any:

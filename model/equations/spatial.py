@@ -51,6 +51,33 @@ def inertia_times(inertia: SpatialInertia, V: Any) -> Any:
     return ca.vertcat(inertia.I @ w + ca.cross(inertia.h, v), inertia.m * v - ca.cross(inertia.h, w))
 
 
+def turning_rate(w: Any, dw: Any) -> Any:
+    """N = ω̇× + ω×ω×, 3 × 3: what the points of a turning body accelerate by, for each unit from its origin."""
+    xx, yy, zz = w[0] ** 2, w[1] ** 2, w[2] ** 2
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    return ca.vertcat(
+        ca.horzcat(-(yy + zz), xy - dw[2], xz + dw[1]),
+        ca.horzcat(xy + dw[2], -(xx + zz), yz - dw[0]),
+        ca.horzcat(xz - dw[1], yz + dw[0], -(xx + yy)),
+    )
+
+
+def inertial_wrench(inertia: SpatialInertia, a: Any, N: Any) -> Any:
+    """What a body needs to accelerate so: I V̇ − ad*_V I V, of all its points x Σ m (a + N x) and Σ m x × (a + N x).
+
+    With P = Σ m x xᵀ = ½ tr(I) 1 − I, the moment of N x is the difference of N P and its transpose.
+    """
+    I, h = inertia.I, inertia.h  # noqa: E741
+    P = 0.5 * ca.trace(I) * ca.SX.eye(3) - I
+    moment = ca.vertcat(
+        *(
+            N[k, j] * P[j, j] - N[j, k] * P[k, k] + (N[k, k] - N[j, j]) * P[j, k] + N[k, i] * P[i, j] - N[j, i] * P[i, k]
+            for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+        )
+    )
+    return ca.vertcat(moment + ca.cross(h, a), inertia.m * a + N @ h)
+
+
 def symmetric(six: Any) -> Any:
     """3×3 matrix of (xx, yy, zz, xy, xz, yz)."""
     s = vector(six)
@@ -86,9 +113,13 @@ def shift(f: Pose, inertia: SpatialInertia) -> SpatialInertia:
 
 def body_inertia(body: Any) -> SpatialInertia:
     """The ten numbers of a described body in its own frame (inertia moved from the COM)."""
-    m, c = ca.SX(body.mass), vector(body.com)
-    I = symmetric(body.inertia) + m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)  # noqa: E741
-    return SpatialInertia(m, m * c, I)
+    point = at_point(ca.SX(body.mass), vector(body.com))
+    return point._replace(I=symmetric(body.inertia) + point.I)
+
+
+def at_point(m: Any, c: Any) -> SpatialInertia:
+    """A mass at a point."""
+    return SpatialInertia(m, m * c, m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T))
 
 
 def lumped(mechanism: Mechanism) -> Mechanism:

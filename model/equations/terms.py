@@ -7,7 +7,7 @@ functions are CasADi SX functions, straight-line code with the constants folded 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, NamedTuple, TypeVar
 
 import casadi as ca
@@ -17,6 +17,7 @@ from ..describe import parameters
 from ..describe.mechanism import Mechanism
 from ..describe.motors import signal_names
 from ..thresholds import LONG_TREE, SHORT_TREE
+from .absolute import Free, free_links, own_speeds, solved_speeds
 from .articulated import Articulated, articulated
 from .dynamics import joint_wrenches, mass_matrix, onto_joints
 from .forces import Applied, applied
@@ -24,7 +25,16 @@ from .kinematics import Model, Motion, normalized, outward, position_rates
 from .loops import CutLoop, cut_loops, loop_jacobian, of_poses, own_rates, residual, velocity_terms
 from .prescribed import accelerated, driven_joint, driven_ties, motion_symbols, tie_rows
 from .scales import Scales, scales
-from .solve import Constrained, Factor, accelerations, constrained, leaves_first, onto_manifold
+from .solve import (
+    Constrained,
+    Factor,
+    accelerations,
+    constrained,
+    factorize,
+    leaves_first,
+    onto_manifold,
+    shortest_order,
+)
 from .spatial import lumped
 from .topology import Tree, span, start_coordinates
 
@@ -87,12 +97,13 @@ class Forces(NamedTuple):
 
 
 class AtRest(NamedTuple):
-    """What a pose alone decides: residual, Jacobian and surface rates of the loops, and the links' frames."""
+    """What a pose alone decides: residual, Jacobian and surface rates of the loops; the links, the loops."""
 
     g: Any
     G: Any
     b: Any
-    f: Any
+    motion: Motion
+    loops: list[CutLoop]
 
 
 def equations(mechanism: Mechanism) -> Equations:
@@ -131,19 +142,22 @@ def terms(eq: Equations) -> Forces:
     motion = outward(eq.model, eq.q, eq.v)
     loops = cut_loops(eq.model, motion)
     act = applied(eq.model, motion, loops, eq.q, eq.v, eq.u)
-    h = onto_joints(eq.model, joint_wrenches(eq.model, motion, act.wrenches))
-    right = act.tau - h
-    if eq.tree.driven:
-        right += carried_along(eq) * _driven_accelerations(eq)
     return Forces(
         motion,
         loops,
         act,
         loop_jacobian(eq.model, motion, loops),
-        right,
+        _right(eq, motion, act),
         -velocity_terms(eq.model, motion, loops),
         own_rates(eq.model, motion, loops),
     )
+
+
+def _right(eq: Equations, motion: Motion, act: Applied, free: Free = ()) -> Any:
+    """τ − h, with what the inertia lent to driven joints takes."""
+    passed = {i: act.tau[eq.tree.links[i].v] for i in free}
+    right = act.tau - onto_joints(eq.model, joint_wrenches(eq.model, motion, act.wrenches, passed))
+    return right + carried_along(eq) * _driven_accelerations(eq) if eq.tree.driven else right
 
 
 def _driven_accelerations(eq: Equations) -> Any:
@@ -175,7 +189,9 @@ def motion_under_forces(eq: Equations) -> tuple[Any, Any]:
     t = terms(eq)
     motors = accelerated(eq.mechanism)
     if not motors:
-        return accelerations(constrained(inertia(eq), t.G, eq.scales.groups), t.right, t.gamma)
+        free = free_speeds(eq)
+        system = _prepared(eq, t.motion, loop_jacobian(eq.model, t.motion, t.loops, free))
+        return accelerations(system, _right(eq, t.motion, t.applied, free), t.gamma)
     inputs, driven = eq.mechanism.inputs(), driven_ties(eq.model, t.motion, t.loops, motors)
     wanted = [eq.u[inputs.index(m.name)] - x.tie.acceleration for m, x in zip(motors, driven, strict=True)]
     groups = [*eq.scales.groups, *([t.G.shape[0] + n] for n in range(len(motors)))]
@@ -195,7 +211,7 @@ def drive_efforts(eq: Equations) -> dict[str, Any]:
 def dynamics(eq: Equations) -> ca.Function:
     """(q, v, u, p) → (v̇, λ): closed-loop forward dynamics, M v̇ = τ + F − Gᵀλ (004, 2.5)."""
     dv, lam = motion_under_forces(eq)
-    return ca.Function("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], ["q", "v", "u", "p"], ["dv", "lam"])
+    return written("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], ["q", "v", "u", "p"], ["dv", "lam"])
 
 
 @once
@@ -207,7 +223,7 @@ def rates(eq: Equations) -> ca.Function:
         dq[-nz:] = terms(eq).applied.rates
     power = supplied(eq) - terms(eq).applied.dissipated
     names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
-    return ca.Function("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names)
+    return written("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names)
 
 
 @once
@@ -257,7 +273,7 @@ def coefficients(eq: Equations) -> ca.Function:
 @once
 def mass_pivots(eq: Equations) -> ca.Function:
     """(q, p) → D of M = LDLᵀ: all positive where every motion has inertia."""
-    pivots = articulated(eq.model, at_rest(eq).f).pivots
+    pivots = articulated(eq.model, at_rest(eq).motion.f).pivots
     return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
 
 
@@ -266,14 +282,14 @@ def project_position(eq: Equations) -> ca.Function:
     """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
     delta = onto_manifold(pose_metric(eq), -at_rest(eq).g)
     q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
-    return ca.Function("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"])
+    return written("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"])
 
 
 @once
 def project_velocity(eq: Equations) -> ca.Function:
     """(q, v, p) → v: onto G v + b = 0, the nearest in the mass metric, so no power is put in."""
-    delta = onto_manifold(metric(eq), -(at_rest(eq).G @ eq.v + at_rest(eq).b))
-    return ca.Function("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
+    delta = onto_manifold(metric(eq), -loop_rates(eq))
+    return written("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
 
 
 @once
@@ -282,6 +298,11 @@ def retraction(eq: Equations) -> ca.Function:
     delta = ca.SX.sym("delta", eq.tree.nv)
     q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
     return ca.Function("retraction", [eq.q, delta], [q], ["q", "delta"], ["q_new"])
+
+
+def written(name: str, arguments: list[Any], results: list[Any], *names: list[str]) -> ca.Function:
+    """A function of SX expressions in which none is computed twice."""
+    return ca.Function(name, arguments, ca.cse(results), *names)
 
 
 def dense(function: ca.Function) -> ca.Function:
@@ -296,8 +317,8 @@ def dense(function: ca.Function) -> ca.Function:
 def at_rest(eq: Equations) -> AtRest:
     motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     loops = cut_loops(eq.model, motion)
-    G = loop_jacobian(eq.model, motion, loops)
-    return AtRest(residual(eq.model, motion, loops), G, own_rates(eq.model, motion, loops), motion.f)
+    G, b = loop_jacobian(eq.model, motion, loops), own_rates(eq.model, motion, loops)
+    return AtRest(residual(eq.model, motion, loops), G, b, motion, loops)
 
 
 @once
@@ -306,8 +327,8 @@ def mass(eq: Equations) -> Any:
     return _mass(eq, terms(eq).motion.f)
 
 
-def _mass(eq: Equations, f: Any) -> Any:
-    M = mass_matrix(eq.model, f)
+def _mass(eq: Equations, f: Any, free: Free = ()) -> Any:
+    M = mass_matrix(eq.model, f, free)
     return M + ca.diag(carried_along(eq)) if eq.tree.driven else M
 
 
@@ -315,12 +336,6 @@ def _mass(eq: Equations, f: Any) -> Any:
 def inertia(eq: Equations) -> Factor | Articulated:
     """The same ready to be solved with, in the form that takes fewer operations."""
     return _by_bodies(eq, terms(eq).motion.f) if by_bodies(eq) else leaves_first(mass(eq))
-
-
-@once
-def inertia_at_rest(eq: Equations) -> Factor | Articulated:
-    f = at_rest(eq).f
-    return _by_bodies(eq, f) if by_bodies(eq) else leaves_first(_mass(eq, f))
 
 
 def _by_bodies(eq: Equations, f: Any) -> Articulated:
@@ -338,16 +353,22 @@ def by_bodies(eq: Equations) -> bool:
         return deepest > LONG_TREE
     at, f = at_rest(eq), ca.SX.sym("f", eq.tree.nv)
     c = ca.SX.sym("c", eq.tree.row_count)
-    ways = _by_bodies(eq, at.f), leaves_first(_mass(eq, at.f))
+    ways = _by_bodies(eq, at.motion.f), leaves_first(_mass(eq, at.motion.f))
     solved = (accelerations(constrained(way, at.G, eq.scales.groups), f, c) for way in ways)
     by_bodies, written = (ca.Function("f", [eq.q, eq.p, f, c], list(x)).n_instructions() for x in solved)
     return by_bodies < written
 
 
 @once
+def free_speeds(eq: Equations) -> Free:
+    """Links whose turning is counted from the world where systems are solved; articulated bodies gain nothing."""
+    return () if by_bodies(eq) else free_links(eq.model)
+
+
+@once
 def metric(eq: Equations) -> Constrained:
     """M and G prepared for projections, which are shortest in the mass metric."""
-    return constrained(inertia_at_rest(eq), at_rest(eq).G, eq.scales.groups)
+    return _prepared(eq, at_rest(eq).motion, _solved_jacobian(eq))
 
 
 @once
@@ -355,4 +376,34 @@ def pose_metric(eq: Equations) -> Constrained:
     """The same with the rows that hold poses alone."""
     if all(eq.tree.holds_poses):
         return metric(eq)
-    return constrained(inertia_at_rest(eq), of_poses(eq.model, at_rest(eq).G), eq.scales.groups)
+    return _prepared(eq, at_rest(eq).motion, of_poses(eq.model, _solved_jacobian(eq)))
+
+
+@once
+def loop_rates(eq: Equations) -> Any:
+    """G v + b, m: zero for speeds that fit."""
+    v = solved_speeds(eq.model, at_rest(eq).motion.f, free_speeds(eq), eq.v)
+    return _solved_jacobian(eq) @ v + at_rest(eq).b
+
+
+@once
+def _solved_jacobian(eq: Equations) -> Any:
+    """G of the speeds in which systems are solved."""
+    at = at_rest(eq)
+    return loop_jacobian(eq.model, at.motion, at.loops, free_speeds(eq))
+
+
+def _prepared(eq: Equations, motion: Motion, G: Any) -> Constrained:
+    """M and rows for the speeds in which systems are solved (`absolute.py`), ready for right-hand sides."""
+    free = free_speeds(eq)
+    if by_bodies(eq):
+        return constrained(_by_bodies(eq, motion.f), G, eq.scales.groups)
+    M = _mass(eq, motion.f, free)
+    factor = factorize(M, _order(eq)) if free and eq.tree.cuts else leaves_first(M)
+    return constrained(factor, G, eq.scales.groups, partial(own_speeds, eq.model, motion.f, free))
+
+
+@once
+def _order(eq: Equations) -> list[int]:
+    """In which the speeds are eliminated where loops may share a ball; elsewhere there is nothing to choose."""
+    return shortest_order(_mass(eq, at_rest(eq).motion.f, free_speeds(eq)), _solved_jacobian(eq))

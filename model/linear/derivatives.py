@@ -84,7 +84,8 @@ def _position_twists(model: Model, motion: Motion, v: Any, dv: Any) -> tuple[lis
     ∂_j V̇ = −ad_{S_j} Ad_{f⁻¹} V̇_P − ad_{Sv} ∂_j V, which for one freedom are −ad_S V and −ad_S V̇."""
 
     def own(i: int, S: Any, Sv: Any) -> tuple[Any, Any]:
-        V, dV = motion.V[i], motion.dV[i]
+        V = motion.V[i]
+        dV = ca.vertcat(motion.dw[i], motion.a[i] - ca.cross(V[:3], V[3:]))
         if S.shape[1] == 1:
             return twist_bracket(V) @ S, twist_bracket(dV) @ S
         slope = twist_bracket(V - Sv) @ S

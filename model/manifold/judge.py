@@ -16,7 +16,7 @@ from ..equations.loops import cut_loops
 from ..equations.outputs import energies
 from ..equations.solve import accelerations
 from ..equations.spatial import lumped
-from ..equations.terms import Equations, at_rest, metric, once, project_position
+from ..equations.terms import Equations, at_rest, loop_rates, metric, once, project_position, written
 from ..thresholds import (
     ENERGY_ERROR,
     ENERGY_ROUND_OFF,
@@ -85,13 +85,13 @@ def finished(eq: Equations) -> ca.Function:
     largest |g| at q, lengths measured by the size of the mechanism.
     """
     at = at_rest(eq)
-    miss = at.G @ eq.v + at.b
+    miss = loop_rates(eq)
     delta, lam = accelerations(metric(eq), ca.SX.zeros(eq.tree.nv, 1), -miss)
     v = eq.v + delta
     loss = 0.5 * ca.dot(lam, miss)
     gap = ca.mmax(ca.fabs(at.g / eq.scales.rows)) if at.g.numel() else ca.SX(0)
     kinetic, potential = _energies(eq, v)
-    return ca.Function("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
+    return written("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
 
 
 @once

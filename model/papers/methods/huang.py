@@ -25,7 +25,7 @@ from scipy.spatial.transform import Rotation
 
 from ...describe.mechanism import GROUND, Body, Joint
 from ...equations.forces import push
-from ...equations.kinematics import Motion
+from ...equations.kinematics import Motion, joint_origin
 from ...equations.loops import LoopEnd
 from ...equations.spatial import symmetric
 from ...equations.terms import Equations, dense, once, terms
@@ -136,11 +136,11 @@ def _step(eq: Equations) -> tuple[list[tuple[Any, bool]], Any, Any, list[Moving]
         push(wrenches, motion, tree.holder[on], r, F, T)
         push(wrenches, motion, tree.holder[back_on], r, -F, -T)
 
-    for link, X, S in zip(tree.links, motion.X, model.subspaces, strict=True):
+    for k, (link, X, S) in enumerate(zip(tree.links, motion.X, model.subspaces, strict=True)):
         if link.move:  # motors, springs and dampers of the tree's joints
             joint, wrench = mechanism.joint(link.joint), S @ t.applied.tau[link.v]
             outer, inner = (joint.parent, joint.child) if link.reverse else (joint.child, joint.parent)
-            act(outer, inner, X.p, X.R @ wrench[3:], X.R @ wrench[:3])
+            act(outer, inner, joint_origin(model, motion, k), X.R @ wrench[3:], X.R @ wrench[:3])
     frames = {}
     for joint in mechanism.joints:
         on = (
