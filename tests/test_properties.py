@@ -16,10 +16,11 @@ import pytest
 from articulated_body import articulated_body
 from cutjoint.model import Body, Joint, Mechanism, Simulation
 from cutjoint.model.compile import kernel as compiler
+from cutjoint.model.equations.absolute import free_links, own_speeds, solved_speeds
 from cutjoint.model.equations.articulated import articulated
-from cutjoint.model.equations.dynamics import mass_matrix, newton_euler
+from cutjoint.model.equations.dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
 from cutjoint.model.equations.kinematics import outward, position_rates
-from cutjoint.model.equations.loops import cut_loops, residual
+from cutjoint.model.equations.loops import cut_loops, loop_jacobian, residual
 from cutjoint.model.equations.outputs import energies
 from cutjoint.model.equations.solve import entries, factorize, inner
 from cutjoint.model.equations.spatial import symmetric
@@ -172,7 +173,8 @@ def test_articulated_bodies_are_factors_of_the_mass_matrix(tree):
     factor = articulated(tree.model, tree.motion.f)
     y = factor.forward(entries(tree.a))
     tree.agree(tree.M @ factor.backward(y), tree.a)
-    tree.agree(inner(factor, factor.forward(entries(tree.M @ tree.v)), y), ca.dot(tree.v, tree.a))
+    half = {i: x * factor.inverse[i] for i, x in factor.forward(entries(tree.M @ tree.v)).items()}
+    tree.agree(inner(half, y), ca.dot(tree.v, tree.a))
 
 
 def test_articulated_bodies_solve_the_equation_of_motion_under_all_forces(tree):
@@ -295,6 +297,20 @@ def test_loop_jacobian_is_the_derivative_of_the_residual(loop):
 
 def test_loop_acceleration_is_the_derivative_of_the_velocity(loop):
     loop.agree(loop.along(loop.terms.G @ loop.v, loop.v), -loop.terms.gamma)
+
+
+@pytest.mark.parametrize("loop", SOME, indirect=True, ids="seed{}".format)
+def test_speeds_over_the_world_are_other_unknowns_of_the_same_equations(loop):
+    """TᵀMT, GT and Tᵀ(τ − h) of v = T w are what the recursions give at once."""
+    model, motion, free = loop.model, loop.motion, free_links(loop.model)
+    T = ca.jacobian(own_speeds(model, motion.f, free, loop.a), loop.a)
+    loop.agree(solved_speeds(model, motion.f, free, T @ loop.a), loop.a)
+    loop.agree(mass_matrix(model, motion.f, free), T.T @ loop.M @ T)
+    loops, act = cut_loops(model, motion), loop.terms.applied
+    loop.agree(loop_jacobian(model, motion, loops, free), loop_jacobian(model, motion, loops) @ T)
+    passed = {i: act.tau[loop.tree.links[i].v] for i in free}
+    wrenches = joint_wrenches(model, motion, act.wrenches, passed)
+    loop.agree(act.tau - onto_joints(model, wrenches), T.T @ loop.terms.right)
 
 
 @pytest.mark.parametrize("loop", SOME, indirect=True, ids="seed{}".format)

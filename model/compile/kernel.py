@@ -184,7 +184,18 @@ def build_library(function: ca.Function, compiler: str, most: int | None = MOST)
         )
     if lines > LONG:
         LOG.info("compiling '%s', %s operations", function.name(), f"{lines:,}")
-    return compiled(code, compiler, key=FORM, change=split_functions)
+    return compiled(_without_calls(code), compiler, key=FORM, change=split_functions)
+
+
+def _without_calls(code: str) -> str:
+    """The same C with fmax and fmin written out: a call has all registers stored for two instructions.
+
+    What is no number is passed over, as by those of C.
+    """
+    for name, sign in (("fmax", ">"), ("fmin", "<")):
+        code = code.replace(f"casadi_real casadi_{name}(", f"static inline casadi_real casadi_{name}(")
+        code = code.replace(f"return {name}(x, y);", f"return (x {sign} y) | (y != y) ? x : y;")
+    return code
 
 
 def compiled(

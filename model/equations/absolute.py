@@ -1,8 +1,9 @@
 """Speeds in which a closed mechanism is solved: behind a ball the angular velocity over the world.
 
-A ball passes forces on, and no moment but its own. If ω of the link behind it is counted from the world instead of
-from the link before it, those before see all that is behind as a mass at the ball's centre, and every loop
-through the ball sees the same motion of that centre: M and G have fewer and simpler entries. With v = T w,
+A ball passes forces on, and no moment but its own. If ω of the link behind it is counted from the world
+instead of from the link before it, those before see all that is behind as a mass at the ball's centre, and
+every loop through the ball sees the same motion of that centre: M and G have fewer and simpler entries. With
+v = T w,
 
     TᵀM T a + (G T)ᵀλ = Tᵀ(τ − h),   G T a = γ,   v̇ = T a,
 

@@ -34,8 +34,8 @@ def joint_wrenches(
 ) -> list[Any]:
     """Inward recursion: the wrench F_i that reaches link i through its joint, in frame {i}.
 
-    F_i = Σ_children Ad*_{f⁻¹} F_k + I_i V̇_i − ad*_V I_i V_i − (wrenches from outside). `passed`: links of which the
-    links before see forces and this moment alone (`absolute.py`).
+    F_i = Σ_children Ad*_{f⁻¹} F_k + I_i V̇_i − ad*_V I_i V_i − (wrenches from outside). `passed`: links of
+    which those before see forces and this moment alone (`absolute.py`).
     """
     F: list[Any] = []
     for i, I in enumerate(model.inertias):  # noqa: E741

@@ -6,8 +6,8 @@ the common normal to the next joint's axis, and the origin where the normal meet
 part of f_{P,i} is then a shift along x and a turn about x for the first joint behind a link,
 most of its entries are exact zeros, and they vanish from the code.
 
-A frame behind a slide may have any axes and any origin, since all of it moves alike. It keeps the axes of the link
-before, so that nothing has to be turned on the way, and its origin is where the next joint is.
+A frame behind a slide may have any axes and any origin, since all of it moves alike. It keeps the axes of
+the link before, so that nothing has to be turned on the way, and its origin is where the next joint is.
 
 Nothing outside this file sees the difference: bodies and joint frames are always placed in
 links through `Model.in_link` and `frame_in_link`.
@@ -39,7 +39,7 @@ class Placement(NamedTuple):
 
 
 class Trim(NamedTuple):
-    """The link frame is the joint's frame on the outer body, turned about z and slid along z; or `kept` in it."""
+    """The link frame is the joint's frame on the outer body, turned about z and slid along z, or `kept`."""
 
     turn: float = 0.0
     slide: float = 0.0

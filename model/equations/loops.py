@@ -65,7 +65,8 @@ class CutLoop:
     ) -> Iterator[tuple[int, bool, Any, Any]]:
         """Of every speed of the loop: whether it moves the child's end, its turn, how that end moves.
 
-        What is before a link that is `free` does not turn the end, and moves it as the link's origin (`absolute.py`).
+        What is before a link that is `free` does not turn the end, and moves it as that link's origin
+        (`absolute.py`).
         """
         near = [Pose(x.R, self.places.get(k, x.p)) for k, x in enumerate(motion.X)]
         for path, r, is_j in ((self.paths[1], self.near.rj, True), (self.paths[0], self.near.ri, False)):
@@ -114,9 +115,7 @@ def residual(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), *tied, ca.SX(0, 1))
 
 
-def loop_jacobian(
-    model: Model, motion: Motion, loops: list[CutLoop], free: Collection[int] = ()
-) -> Any:
+def loop_jacobian(model: Model, motion: Motion, loops: list[CutLoop], free: Collection[int] = ()) -> Any:
     """G(q), m × nv, with structural zeros for joints off the loop; `free` as in `mass_matrix`."""
     tree = model.tree
     G = ca.SX(tree.row_count, tree.nv)

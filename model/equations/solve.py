@@ -64,7 +64,7 @@ def factorize(A: Any, order: list[int]) -> Factor:
 
 
 def reciprocal(d: Any) -> Any:
-    """1/d that stays a number to multiply by: CasADi makes a division of x·(1/d), which takes five times as long.
+    """1/d that stays a number to multiply by: CasADi makes x·(1/d) a division, five times as slow.
 
     Halves are exact, so ½/(½d) is 1/d to the bit.
     """

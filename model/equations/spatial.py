@@ -52,7 +52,7 @@ def inertia_times(inertia: SpatialInertia, V: Any) -> Any:
 
 
 def turning_rate(w: Any, dw: Any) -> Any:
-    """N = ω̇× + ω×ω×, 3 × 3: what the points of a turning body accelerate by, for each unit from its origin."""
+    """N = ω̇× + ω×ω×, 3 × 3: a point s of a turning body accelerates by N s more than its origin."""
     xx, yy, zz = w[0] ** 2, w[1] ** 2, w[2] ** 2
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return ca.vertcat(
@@ -63,7 +63,7 @@ def turning_rate(w: Any, dw: Any) -> Any:
 
 
 def inertial_wrench(inertia: SpatialInertia, a: Any, N: Any) -> Any:
-    """What a body needs to accelerate so: I V̇ − ad*_V I V, of all its points x Σ m (a + N x) and Σ m x × (a + N x).
+    """What a body needs to accelerate so, I V̇ − ad*_V I V: Σ m x × (a + N x), Σ m (a + N x) of its points x.
 
     With P = Σ m x xᵀ = ½ tr(I) 1 − I, the moment of N x is the difference of N P and its transpose.
     """
@@ -71,7 +71,11 @@ def inertial_wrench(inertia: SpatialInertia, a: Any, N: Any) -> Any:
     P = 0.5 * ca.trace(I) * ca.SX.eye(3) - I
     moment = ca.vertcat(
         *(
-            N[k, j] * P[j, j] - N[j, k] * P[k, k] + (N[k, k] - N[j, j]) * P[j, k] + N[k, i] * P[i, j] - N[j, i] * P[i, k]
+            N[k, j] * P[j, j]
+            - N[j, k] * P[k, k]
+            + (N[k, k] - N[j, j]) * P[j, k]
+            + N[k, i] * P[i, j]
+            - N[j, i] * P[i, k]
             for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
         )
     )
