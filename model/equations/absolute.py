@@ -18,21 +18,39 @@ import casadi as ca
 from ..describe.motors import has
 from ..joints.moves import Ball
 from .kinematics import Model
+from .prescribed import driven_joint
+from .topology import Link
 
 Free = Collection[int]  # links that turn by speeds counted from the world
 
 
 def free_links(model: Model) -> Free:
-    """Links behind balls; none where a drive measures a cut joint, of which each speed is a part."""
-    if any(motor.joint not in model.tree.v for motor in model.tree.driven):
+    """Links behind balls; not where it would tie loops to joints that turn them as a whole.
+
+    A joint that turns a loop whole would move its ends against each other if a link of the loop did not turn
+    along. A drive that measures a cut joint, or a cylinder's length, sees every speed.
+    """
+    tree = model.tree
+    if any(driven_joint(item) not in tree.v for item in tree.driven):
         return ()
+    tied = set[int]()
+    for cut in tree.cuts:
+        ends = [tree.holder[body] for body in (cut.parent, cut.child)]
+        shared = tree.path(tree.common(*ends))
+        if any(_turns(tree.links[k]) for k in shared):
+            tied |= {k for end in ends for k in tree.path(end)} - set(shared)
     return [
         i
-        for i, link in enumerate(model.tree.links)
+        for i, link in enumerate(tree.links)
         if isinstance(link.move, Ball)
         and link.parent >= 0
+        and i not in tied
         and not has(model.mechanism.joint(link.joint).armature)
     ]
+
+
+def _turns(link: Link) -> bool:
+    return link.move is not None and bool(link.move.turns)
 
 
 def own_speeds(model: Model, f: Any, free: Free, w: Any) -> Any:

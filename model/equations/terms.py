@@ -361,7 +361,7 @@ def by_bodies(eq: Equations) -> bool:
 
 @once
 def free_speeds(eq: Equations) -> Free:
-    """Links whose turning is counted from the world where systems are solved; articulated bodies gain nothing."""
+    """Links whose turning is counted from the world where systems are solved; not by articulated bodies."""
     return () if by_bodies(eq) else free_links(eq.model)
 
 
@@ -405,5 +405,5 @@ def _prepared(eq: Equations, motion: Motion, G: Any) -> Constrained:
 
 @once
 def _order(eq: Equations) -> list[int]:
-    """In which the speeds are eliminated where loops may share a ball; elsewhere there is nothing to choose."""
+    """In which speeds are eliminated where loops may share a ball; elsewhere there is nothing to choose."""
     return shortest_order(_mass(eq, at_rest(eq).motion.f, free_speeds(eq)), _solved_jacobian(eq))
