@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from .solve import Entries
+from .solve import Entries, reciprocal
 
 
 class LU(NamedTuple):
@@ -44,7 +44,7 @@ def factorize_lu(A: Any, order: list[int]) -> LU:
         (rows[a] if a <= b else columns[b])[b if a <= b else a] = x
     below, right, inverse = [], [], []
     for k in range(n):
-        d = 1 / rows[k].pop(k)
+        d = reciprocal(rows[k].pop(k))
         scaled = {i: x * d for i, x in columns[k].items()}
         for i, x in scaled.items():
             for j, y in rows[k].items():

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from .solve import Entries, entries, least_degree
+from .solve import Entries, entries, least_degree, reciprocal
 
 
 class Reflection(NamedTuple):
@@ -45,11 +45,11 @@ def triangularize(A: Any) -> QR:
     for k in found.order:
         w = {i: x for i, x in columns.pop(k).items() if i not in done}
         row = next(iter(w))
-        reflection, inverse = Reflection(row, {}, {}), 1 / w[row]
+        reflection, inverse = Reflection(row, {}, {}), reciprocal(w[row])
         if len(w) > 1:
             size = ca.copysign(ca.sqrt(_sum([x**2 for x in w.values()])), w[row])
             w[row] += size
-            s = 1 / (size * w[row])  # 2/|w|²
+            s = reciprocal(size * w[row])  # 2/|w|²
             for c in columns.values():
                 _reflect(c, w, [x * c[i] for i, x in w.items() if i in c], s)
             reflection, inverse = Reflection(row, w, {i: s * x for i, x in w.items()}), -s * w[row]
