@@ -21,6 +21,7 @@ from .absolute import Free, free_links, own_speeds, solved_speeds
 from .articulated import Articulated, articulated
 from .dynamics import joint_wrenches, mass_matrix, onto_joints
 from .forces import Applied, applied
+from .functions import concise, dense
 from .kinematics import Model, Motion, normalized, outward, position_rates
 from .loops import CutLoop, cut_loops, loop_jacobian, of_poses, own_rates, residual, velocity_terms
 from .prescribed import accelerated, driven_joint, driven_ties, motion_symbols, tie_rows
@@ -211,7 +212,7 @@ def drive_efforts(eq: Equations) -> dict[str, Any]:
 def dynamics(eq: Equations) -> ca.Function:
     """(q, v, u, p) → (v̇, λ): closed-loop forward dynamics, M v̇ = τ + F − Gᵀλ (004, 2.5)."""
     dv, lam = motion_under_forces(eq)
-    return written("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], ["q", "v", "u", "p"], ["dv", "lam"])
+    return concise("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], ["q", "v", "u", "p"], ["dv", "lam"])
 
 
 @once
@@ -223,7 +224,7 @@ def rates(eq: Equations) -> ca.Function:
         dq[-nz:] = terms(eq).applied.rates
     power = supplied(eq) - terms(eq).applied.dissipated
     names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
-    return written("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names)
+    return concise("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names)
 
 
 @once
@@ -282,14 +283,14 @@ def project_position(eq: Equations) -> ca.Function:
     """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
     delta = onto_manifold(pose_metric(eq), -at_rest(eq).g)
     q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
-    return written("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"])
+    return concise("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"])
 
 
 @once
 def project_velocity(eq: Equations) -> ca.Function:
     """(q, v, p) → v: onto G v + b = 0, the nearest in the mass metric, so no power is put in."""
     delta = onto_manifold(metric(eq), -loop_rates(eq))
-    return written("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
+    return concise("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
 
 
 @once
@@ -298,19 +299,6 @@ def retraction(eq: Equations) -> ca.Function:
     delta = ca.SX.sym("delta", eq.tree.nv)
     q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
     return ca.Function("retraction", [eq.q, delta], [q], ["q", "delta"], ["q_new"])
-
-
-def written(name: str, arguments: list[Any], results: list[Any], *names: list[str]) -> ca.Function:
-    """A function of SX expressions in which none is computed twice."""
-    return ca.Function(name, arguments, ca.cse(results), *names)
-
-
-def dense(function: ca.Function) -> ca.Function:
-    """The same with dense results: zeros are filled in by a loop, not written out one by one."""
-    arguments = [ca.MX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
-    results = function.call(arguments)
-    names = function.name_in(), function.name_out()
-    return ca.Function(function.name(), arguments, [ca.densify(x) for x in results], *names)
 
 
 @once

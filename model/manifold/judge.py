@@ -11,12 +11,13 @@ from typing import Any
 import casadi as ca
 
 from ..equations.forces import applied
+from ..equations.functions import concise
 from ..equations.kinematics import outward
 from ..equations.loops import cut_loops
 from ..equations.outputs import energies
 from ..equations.solve import accelerations
 from ..equations.spatial import lumped
-from ..equations.terms import Equations, at_rest, loop_rates, metric, once, project_position, written
+from ..equations.terms import Equations, at_rest, loop_rates, metric, once, project_position
 from ..thresholds import (
     ENERGY_ERROR,
     ENERGY_ROUND_OFF,
@@ -91,7 +92,7 @@ def finished(eq: Equations) -> ca.Function:
     loss = 0.5 * ca.dot(lam, miss)
     gap = ca.mmax(ca.fabs(at.g / eq.scales.rows)) if at.g.numel() else ca.SX(0)
     kinetic, potential = _energies(eq, v)
-    return written("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
+    return concise("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
 
 
 @once

@@ -25,10 +25,11 @@ from scipy.spatial.transform import Rotation
 
 from ...describe.mechanism import GROUND, Body, Joint
 from ...equations.forces import push
+from ...equations.functions import dense
 from ...equations.kinematics import Motion, joint_origin
 from ...equations.loops import LoopEnd
 from ...equations.spatial import symmetric
-from ...equations.terms import Equations, dense, once, terms
+from ...equations.terms import Equations, once, terms
 from ...errors import SimulationError
 from ...joints.moves import Ball, Move, Pz, Rz
 from ...joints.rigid_motion import vector

@@ -2,10 +2,11 @@
 
 import casadi as ca
 
+from ...equations.functions import dense
 from ...equations.kinematics import position_rates
 from ...equations.loops import residual
 from ...equations.outputs import energies
-from ...equations.terms import Equations, closure, dense, terms
+from ...equations.terms import Equations, closure, terms
 from ...linear.exact import tangent_map
 
 
