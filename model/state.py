@@ -73,7 +73,7 @@ class LiveState:
         moved, verdict = np.split(self._new, [self._moving.size])
         self._plain = memoryview(self._moving), memoryview(moved), memoryview(verdict).cast("B").tobytes
         # by how inputs go on during a step: what takes it, where its length goes, and whose memory that is
-        self._steps: dict[str, tuple[Callable[[], Any], memoryview, Kernel]] = {}
+        self._steps: dict[str, tuple[Callable[[], Any], Any, Kernel]] = {}
         self._along = np.zeros(2 * len(self.inputs))  # inputs and their rates
         self.motions = motion_places(self.mechanism)  # where driven motions are among the inputs
         self._outputs: Kernel | None = None
@@ -262,7 +262,7 @@ class LiveState:
         n, m, u = self.q.size, self.q.size + self.v.size, self._inputs_after(h, inputs)
         return self._new[:n], self._new[n:m], u, self.told(u)
 
-    def _bound(self, inputs: str) -> tuple[Callable[[], Any], memoryview, Kernel]:
+    def _bound(self, inputs: str) -> tuple[Callable[[], Any], Any, Kernel]:
         """The traced step, which reads the state's memory itself."""
         n, m = self.tree.nq, self.tree.nq + self.tree.nv
         new = self._new[:n], self._new[n:m], self._new[m : m + 1], self._new[m + 1 :]
