@@ -71,7 +71,7 @@ class LiveState:
         self.ledger = np.zeros(len(VERDICT))  # sum of all verdicts so far
         # plain memory is read and written in a third of the time that arrays take
         moved, verdict = np.split(self._new, [self._moving.size])
-        self._plain = memoryview(self._moving), memoryview(moved), memoryview(verdict).cast("B").tobytes
+        self._plain = self._moving.data, moved.data, verdict.data.cast("B").tobytes
         # by how inputs go on during a step: what takes it, where its length goes, and whose memory that is
         self._steps: dict[str, tuple[Callable[[], Any], Any, Kernel]] = {}
         self._along = np.zeros(2 * len(self.inputs))  # inputs and their rates
@@ -268,7 +268,7 @@ class LiveState:
         new = self._new[:n], self._new[n:m], self._new[m : m + 1], self._new[m + 1 :]
         arguments = self.q, self.v, self._work, self._along if inputs == ALONG else self.u, self._p
         step = self.engine.kernel(*self.stepping.traced(inputs)).bind(arguments, new)
-        self._steps[inputs] = step.evaluate, memoryview(step.arguments[5]), step
+        self._steps[inputs] = step.evaluate, step.arguments[5].data, step
         return self._steps[inputs]
 
     def _advance(self, h: float, inputs: str = HELD) -> None:
