@@ -68,7 +68,7 @@ def _counted(model: Model, f: Any, free: Free, speeds: Any, sign: int) -> Any:
     found, turns = speeds + ca.SX.zeros(speeds.shape), list[Any]()
     for i, link in enumerate(model.tree.links if free else ()):
         before = f[i].R.T @ turns[link.parent] if link.parent >= 0 else ca.SX.zeros(3, 1)
-        own = model.subspaces[i][:3, :] @ speeds[link.v]
+        own = model.subspaces[i][:3, :] @ speeds[link.v, :]
         if i in free:
             found[link.v] = own + sign * before
         turns.append(own if i in free and sign < 0 else before + own)

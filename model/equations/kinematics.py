@@ -128,7 +128,7 @@ def outward(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> 
     V, dw, a, N = list[Any](), list[Any](), list[Any](), list[Any]()
     still = ca.SX.zeros(3, 1)
     for link, fi, S in zip(model.tree.links, f, model.subspaces, strict=True):
-        Sv = ca.densify(S @ v[link.v])
+        Sv = ca.densify(S @ v[link.v, :])
         turn, slide = Sv[:3], Sv[3:]
         if link.parent < 0:
             Vi, dwi, ai = Sv, still, fi.R.T @ -vector(model.mechanism.gravity)
@@ -138,7 +138,7 @@ def outward(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> 
         w = Vi[:3]
         dwi, ai = dwi + ca.cross(w, turn), ai + ca.cross(2 * w - turn, slide)
         if dv is not None:
-            Sdv = ca.densify(S @ dv[link.v])
+            Sdv = ca.densify(S @ dv[link.v, :])
             dwi, ai = dwi + Sdv[:3], ai + Sdv[3:]
         V.append(Vi)
         dw.append(dwi)
