@@ -215,7 +215,7 @@ def check_loops(seed, case):
 
 
 def test_study_of_the_thesis(monkeypatch):
-    """`cutjoint reproduce spencer-linear`: theorems hold, misprints are found, recursions are not dearer."""
+    """`cutjoint reproduce spencer-linear`: theorems hold, misprints are found, no road is dearer."""
     monkeypatch.setattr(spencer_linear, "COUNTED", ("parallel_robot", "stewart"))
     found = spencer_linear.study(Namespace(), lambda _: None)
     said = {v.claim: v.reproduces for v in found.verdicts}
@@ -229,6 +229,6 @@ def test_study_of_the_thesis(monkeypatch):
         < found.data["differences"]["loader"]["free to fall"]
     )
     for counts in found.data["operations"].values():
-        assert counts["newton_euler"][0] < counts["newton_euler"][1]
-        assert counts["linear"][0] < counts["linear"][1] < 4 * counts["dynamics"]
+        recursive, automatic = counts["linear"]
+        assert max(recursive, automatic) < min(1.2 * recursive, 1.2 * automatic, 4 * counts["dynamics"])
     assert found.data["error_without_load"] > 0.1
