@@ -131,9 +131,9 @@ def linear_kernel(engine: Engine, chart: Independent) -> Kernel:
 def fewest_operations(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     """A and B written out where they have few numbers, and otherwise column by column (`columns.py`).
 
-    Where R picks speeds they are written by the thesis' recursions, which know neither velocity constraints nor
-    couplings nor internal states; elsewhere by automatic differentiation, which takes as many operations but
-    for a few in a hundred, more or less (`cutjoint reproduce spencer-linear` counts them).
+    Where R picks speeds they are written by the thesis' recursions, which know neither velocity constraints
+    nor couplings nor internal states; elsewhere by automatic differentiation, which takes as many operations
+    but for a few in a hundred, more or less (`cutjoint reproduce spencer-linear` counts them).
     """
     if large(eq, R):
         return by_columns(eq, R, speeds)
