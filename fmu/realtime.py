@@ -80,13 +80,15 @@ def build_realtime(
         raise CutjointError(f"--output: '{untraced}' is found by iteration, for which a loop has no time")
     texts = native_sources(planned) | loop_headers(planned, rate)
     stem, where = identifier(planned.mechanism.name), Path(folder)
-    where.mkdir(parents=True, exist_ok=True)
+    if where.exists() and not where.is_dir():
+        raise CutjointError(f"can't write to '{where}': it is a file; give a folder")
     program = c_compile.compile_program(name, texts, PROGRAM, optimize, flags)
     made: dict[str, bytes] = {stem: program}
     if library:
         made[f"{stem}.so"] = c_compile.compile_for(name, texts, LIBRARY, optimize, drop=True)
     made |= {file: texts[file].encode() for file in ("cutjoint_packets.h", "cutjoint_shared.h", "native.h")}
     made |= {f"cutjoint_{part}.py": (files(hil) / f"{part}.py").read_bytes() for part in DEVICE}
+    where.mkdir(parents=True, exist_ok=True)  # once everything is there to be written
     for file, data in made.items():
         with write_atomically(where / file) as temporary:
             temporary.write_bytes(data)

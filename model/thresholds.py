@@ -134,6 +134,7 @@ MOST_REFUSALS = 8  # of a step, each a quarter of the last: if shorter ones are 
 TOO_SHORT = 1e-2  # of the longest one: near a singularity, steps that get nowhere
 NEARER = 0.1  # of the largest singular distance met: what short steps are then blamed on
 LEAP = 1 / 64  # of the longest step: what the fixed step is then given, again and again until it is passed
+MOST_PLANNED = 2e7  # steps of a run, five hours at a millisecond: records of more would fill the memory
 MOST_STEPS = 1e6  # still to take, and a thousand do not get from one record to the next: a run is ended
 IN_A_RECORD = 1e-3  # of the time between records: steps that short are what nobody meant to ask for
 STEPS_BETWEEN = 10_000  # checks of that: a short time even for large mechanisms

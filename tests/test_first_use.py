@@ -51,6 +51,16 @@ def test_an_implicit_step_where_one_half_of_a_matrix_has_more_zeros(
     assert main(["simulate", str(path), *words]) in (0, 3, 4), capsys.readouterr().err
 
 
+@pytest.mark.parametrize("step", ["1e-320", "1e-30"])
+@pytest.mark.parametrize("name", ["simulate", "verify"])
+def test_more_steps_than_memory_holds_are_refused(
+    name: str, step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One ended with exit code 1, the other filled the memory."""
+    assert main([name, "arm", "--no-compile", "--time", "0.01", "--step", step]) == 4
+    assert "are more than 2e+07 steps; take longer steps" in capsys.readouterr().err
+
+
 def test_a_list_where_a_constraint_has_its_type_gets_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,7 +38,6 @@ def run(args: argparse.Namespace) -> int:
         folder = Path(args.figures)
         if folder.exists() and not folder.is_dir():
             raise CutjointError(f"--figures: '{folder}' is a file; give a folder")
-        folder.mkdir(parents=True, exist_ok=True)
     names = studies_here() if args.study == "all" else [args.study]
     collected = {}
     for name in names:
@@ -56,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
         if args.figures:
             from ..show.plot import save_figure
 
+            Path(args.figures).mkdir(parents=True, exist_ok=True)
             for figure_name, figure in found.figures().items():
                 path = Path(args.figures) / f"{name}-{figure_name}.png"
                 save_figure(path, figure)

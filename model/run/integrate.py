@@ -11,7 +11,16 @@ import numpy as np
 from ..errors import SimulationError
 from ..manifold.step import VERDICT
 from ..state import LiveState, State
-from ..thresholds import CUT_OFF, IN_A_RECORD, LEAST_TOLERANCE, MOST_STEPS, ROUNDED, SAME_TIME, STEPS_BETWEEN
+from ..thresholds import (
+    CUT_OFF,
+    IN_A_RECORD,
+    LEAST_TOLERANCE,
+    MOST_PLANNED,
+    MOST_STEPS,
+    ROUNDED,
+    SAME_TIME,
+    STEPS_BETWEEN,
+)
 from ..variables import Variable, Variables
 from .events import Event, Watch
 from .inputs import Inputs
@@ -119,6 +128,10 @@ def step_plan(begin: float, duration: float, h: float) -> list[tuple[float, floa
     """Length and end of each step of h; a shorter last one if the duration is no multiple of it."""
     if not h > 0:
         raise SimulationError(f"a step must be positive, not {h}")
+    if duration > MOST_PLANNED * h:
+        raise SimulationError(
+            f"{duration:g} s in steps of {h:g} s are more than {MOST_PLANNED:g} steps; take longer steps"
+        )
     same = SAME_TIME + ROUNDED * abs(begin) / h  # the duration may be a difference of large times
     whole = int(duration / h + same)
     plan = [(h, begin + (n + 1) * h) for n in range(whole)]  # no drift of time by summing
