@@ -1,6 +1,7 @@
 """Compile an FMU's C for this machine and for others."""
 
 import importlib.util
+import logging
 import os
 import platform
 import re
@@ -26,6 +27,7 @@ from ..model.compile.kernel import (
 from ..model.errors import CutjointError, brought_by
 from ..model.programs import run_program, scratch_folder
 
+LOG = logging.getLogger(__name__)
 TIMEOUT = 900  # seconds for one file
 
 
@@ -176,6 +178,7 @@ def _objects(
 ) -> list[str]:
     sources, units = _shared_out(folder, sources, units)
     longest_first = sorted(units, key=lambda unit: -len(_text(sources, unit)))
+    LOG.info("compiling %d files by %s", len(units), " ".join(place))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(lambda unit: _object(place, folder, sources, unit, optimize, extra), longest_first))
     return [_made(unit) for unit in units]
@@ -243,9 +246,12 @@ def _object(
         return _run([*build, *extra], folder)
     entry = cache_folder() / f"{digest(_text(sources, unit), said, *command, *flags)}.o"
     if used(entry):
+        LOG.info("%s was compiled before", unit)
         shutil.copyfile(entry, made)
     else:
+        LOG.info("compiling %s, %.1f MB", unit, len(_text(sources, unit)) / 1e6)
         _run(build, folder)
+        LOG.info("compiled %s", unit)
         with kept(entry) as temporary:
             shutil.copyfile(made, temporary)
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..model.cli.common import MANY, Options, check_targets, number, tell_written, to_json
+from ..model.cli.common import MANY, Options, check_targets, number, progress_lines, tell_written, to_json
 from ..model.errors import CutjointError
 from ..model.files import write_atomically
 from ..model.programs import scratch_folder
@@ -56,12 +56,16 @@ def add_arguments(option: Options) -> None:
         "--set", "NAME=VALUE", "parameters and start values in parameter sets, of a system FMU.NAME", **MANY
     )
     option("--ssv", "FILE", "write parameters and start values as a parameter set beside the FMU")
+    option("--progress")
     option("--json", text="print what was written as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.ssp:
-        return _pack(args)
+    with progress_lines(args, __package__):
+        return _pack(args) if args.ssp else _write(args)
+
+
+def _write(args: argparse.Namespace) -> int:
     if len(args.mechanism) > 1 or args.connect:
         raise CutjointError("several mechanisms and their connections make a system: say where, --ssp FILE")
     if args.set and not args.ssv:

@@ -1,5 +1,6 @@
 """What a step of an FMU costs on this machine: a plain one, and the most that one may."""
 
+import logging
 import os
 import shutil
 import time
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from .linear import begin
 from .plan import EFFORT, Plan
 
+LOG = logging.getLogger(__name__)
 STEPS = 50  # inside one call, so that the call itself counts little
 TURNS = 5  # the best of which counts
 JOINTS = 3  # one of which is set in motion
@@ -30,6 +32,7 @@ def measured(plan: Plan, path: str | os.PathLike[str]) -> Effort | None:
         from fmpy.fmi1 import FMICallException
     except ImportError:
         return None
+    LOG.info("measuring steps")
     described = read_model_description(str(path), validate=False)
     is3, folder = described.fmiVersion.startswith("3"), extract(str(path))
     tries = next(v.valueReference for v in described.modelVariables if v.name == EFFORT)

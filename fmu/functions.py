@@ -1,16 +1,21 @@
 """The traced functions that an FMU is compiled from, file by file."""
 
+import logging
+
 import casadi as ca
+import numpy as np
 
 from ..model.describe import parameters
 from ..model.equations.driving import driving
 from ..model.equations.single_joints import joint_accelerations, joint_values
 from ..model.equations.terms import rates
-from ..model.manifold import charts, judge, tangent
+from ..model.manifold import charts, closing, judge, tangent
 from ..model.manifold.step import ALONG
 from ..model.run.assembly import described_speeds, speeds_at
 from .plan import Plan
 from .sampled import memory
+
+LOG = logging.getLogger(__name__)
 
 
 def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
@@ -18,6 +23,7 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
 
     What one of them calls stands once in a file, so those that call the same are in one file.
     """
+    LOG.info("writing the equations of '%s' as C and compiling them", plan.mechanism.name)
     engine, eq = plan.simulation.engine, plan.simulation.equations
     y = engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)
     shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [y[plan.traced_rows]], {"cse": True})
@@ -74,14 +80,13 @@ def native_functions(plan: Plan) -> dict[str, list[ca.Function]]:
 
 
 def _start_speeds(plan: Plan) -> ca.Function:
-    """(q, s, held, p) → (v, fits), with the description's speeds of cut joints.
-
-    They are known here: what depends on the others, mostly all, is folded away.
-    """
-    engine = plan.simulation.engine
+    """(q, s, held, p) → (v, fits), with the description's speeds of cut joints, which mostly has none."""
+    engine, eq = plan.simulation.engine, plan.simulation.equations
+    cut = speeds_at(engine, described_speeds(engine))[1]
+    if eq.tree.row_count and not np.any(cut[1]):
+        return closing.start_speeds_of_tree(eq)
     whole = engine.traced("start_speeds")
     q, s, held, *_, p = whole.sx_in()
-    cut = speeds_at(engine, described_speeds(engine))[1]
     return ca.Function("start_speeds", [q, s, held, p], whole(q, s, held, *cut, p), {"cse": True})
 
 

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from ..model.cli.common import Options, positive, to_json
+from ..model.cli.common import Options, positive, progress_lines, to_json
 from ..model.errors import CutjointError
 from ..model.programs import run_program, scratch_folder
 from . import c_compile
@@ -37,10 +37,16 @@ def add_arguments(option: Options) -> None:
     option("--no-library", text="leave out the shared library, which ros2_control and other hosts load")
     option("--measure", text="how long steps take here, how late this machine wakes, and which rate is safe")
     option("--seconds", "S", "of --measure: how long to listen to the machine (5)", default="5")
+    option("--progress")
     option("--json")
 
 
 def run(args: argparse.Namespace) -> int:
+    with progress_lines(args, __package__):
+        return _write(args)
+
+
+def _write(args: argparse.Namespace) -> int:
     rate = positive(args.rate, "--rate", "Hz")
     if not args.to and not args.measure:
         raise CutjointError("say where to write it, -o FOLDER, or measure only, --measure")

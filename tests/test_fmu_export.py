@@ -181,6 +181,19 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["export", "fourbar", "-o", str(tmp_path / "no" / "x.fmu")]) == 2
 
 
+def test_the_command_says_what_it_is_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was silent while it compiled, half a minute for large mechanisms."""
+    words = ["export", "double_pendulum", "-o", str(tmp_path / "x.fmu"), "--output", "energy"]
+    assert main([*words, "--json"]) == 0
+    out, said = capsys.readouterr()
+    assert said == "cutjoint: writing the equations of 'double_pendulum' as C and compiling them\n"
+    assert json.loads(out)["output"] == 1
+    assert main([*words, "--progress"]) == 0
+    said = capsys.readouterr().err
+    assert all(f"{unit} was compiled before" in said for unit in ("step.c", "derivatives.c", "kernels.c"))
+    assert "compiling 9 files by" in said and "measuring steps" in said
+
+
 PYTHON = """
 import sys, numpy as np
 sys.path.insert(0, sys.argv[1])

@@ -11,7 +11,7 @@ from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 from cutjoint.model.show.picture import draw, save_picture
 from cutjoint.model.show.plot import draw_plot, group
-from cutjoint.model.show.sketch import body_points, choose_view, family, joint_frame, rod_ends
+from cutjoint.model.show.sketch import around, body_points, choose_view, family, joint_frame, rod_ends
 
 LOOKS = {  # marker, filled, with a line between its ends, axes drawn
     "revolute": ("o", False, False, (2,)),
@@ -143,3 +143,15 @@ def test_phases_go_on_without_jumps() -> None:
     lag = phase_degrees(1 / ((1j * omega) ** 2 + 0.2j * omega + 1) ** 2)
     assert lag[0] == pytest.approx(0, abs=0.5) and lag[-1] == pytest.approx(-360, abs=0.5)
     assert np.abs(np.diff(lag)).max() < 60
+
+
+def test_outlines_are_convex_hulls() -> None:
+    from scipy.spatial import ConvexHull
+
+    random = np.random.default_rng(1)
+    for points in (random.normal(size=(40, 2)), random.integers(0, 4, size=(60, 2)).astype(float)):
+        corners, wanted = around(points), ConvexHull(points)
+        assert {tuple(x) for x in corners} == {tuple(x) for x in points[wanted.vertices]}
+        assert len(corners) == len(wanted.vertices)
+    for few in (np.zeros((0, 2)), np.ones((3, 2)), np.array([[0.0, 0], [1, 1], [2, 2]])):
+        assert len(around(few)) <= 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -287,3 +288,31 @@ def progress_bar(args: argparse.Namespace) -> Iterator[Callable[[float], None]]:
 
     with tqdm(total=100, unit="%", leave=False, bar_format="{percentage:3.0f}% {bar} {elapsed}") as bar:
         yield lambda fraction: bar.update(100 * fraction - bar.n)
+
+
+@contextmanager
+def progress_lines(args: argparse.Namespace, package: str) -> Iterator[None]:
+    """What a package logs of long work, as lines on standard error.
+
+    All of them if --progress or a terminal asks for it, else the first, which says what is going on.
+    """
+    log, tell = logging.getLogger(package), _Lines(args.progress or sys.stderr.isatty())
+    level = log.level
+    log.addHandler(tell)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.removeHandler(tell)
+
+
+class _Lines(logging.Handler):
+    def __init__(self, every: bool):
+        super().__init__()
+        self.every, self.said = every, False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.every or not self.said:
+            print(f"cutjoint: {record.getMessage()}", file=sys.stderr, flush=True)
+        self.said = True

@@ -265,6 +265,18 @@ def start_speeds(eq: Equations) -> ca.Function:
     )
 
 
+def start_speeds_of_tree(eq: Equations) -> ca.Function:
+    """(q, s, held, p) → (v, fits): the same where no speeds of cut joints are wanted.
+
+    By what closes loops too, so that it stands once in generated code.
+    """
+    q, s, held, p = eq.symbols("q", "s", "held", "p")
+    v = pieces_by_joint(eq).speeds(q, held * engine_speeds(eq)(q, s), 1 - held, p)
+    _, G, b = closure(eq)(q, p)
+    size = ca.norm_fro(G) * ca.norm_2(v) + ca.norm_2(b)
+    return ca.Function("start_speeds", [q, s, held, p], [v, ca.norm_2(slip(eq)(q, v, p)) <= SLIP * size])
+
+
 def engine_speeds(eq: Equations) -> ca.Function:
     """(q, s) → v: speeds as the user counts them into the engine's; they differ for reversed balls."""
     s = ca.SX.sym("s", eq.tree.nv)

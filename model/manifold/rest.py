@@ -120,7 +120,7 @@ def leaving(eq: Equations, ordinary: ca.Function) -> ca.Function:
     by_second = list(onward(h > t, q1, v1, work1, inputs_later(eq, w, t), p, h - t))
     ways = (
         ca.Function("by_second", [*symbols, a], by_second),
-        ca.Function("by_first", [*symbols, a], ordinary.call(symbols)),
+        ca.Function("by_first", [*symbols, a], ordinary.call(symbols, False, True)),
     )
     best, parted = from_rest(eq)(q, u, p)
     return ca.Function("leaving", symbols, list(ca.Function.if_else("leave", *ways)(parted, *symbols, best)))

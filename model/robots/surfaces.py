@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial import ConvexHull
 
 from ..describe.mechanism import Mechanism
 from ..describe.visuals import Visual
@@ -63,6 +62,8 @@ def _both_ends(points: np.ndarray, length: float) -> np.ndarray:
 
 def hull(cloud: np.ndarray) -> Triangles:
     """The convex hull of points; each face has corners of its own, so that edges stay sharp."""
+    from scipy.spatial import ConvexHull  # few need it, and SciPy takes a while to import
+
     found = ConvexHull(cloud)
     corners = cloud[found.simplices]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -74,6 +75,8 @@ def hull(cloud: np.ndarray) -> Triangles:
 
 def outline(triangles: Triangles) -> np.ndarray:
     """The corners of the convex hull alone, which are enough to draw a shadow; of round things a part."""
+    from scipy.spatial import ConvexHull
+
     cloud = np.unique(triangles[0], axis=0)
     corners = cloud[ConvexHull(cloud).vertices]
     return corners[:: len(corners) // MOST_CORNERS + 1]

@@ -14,13 +14,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
-from scipy.spatial import ConvexHull, QhullError
 
 from ..describe.mechanism import GROUND, Joint, Mechanism, Strut
 from ..joints.types import TYPES
 from ..robots.surfaces import surfaces
 from .plot import save_figure
-from .sketch import Angle, Pose, View, at, body_points, choose_view, family, joint_frame, strut_ends
+from .sketch import Angle, Pose, View, around, at, body_points, choose_view, family, joint_frame, strut_ends
 
 COLOURS = ("#4878b0", "#5b9e5f", "#9a6fb0", "#3f9ca3", "#8c6d4f", "#c28aa8", "#7f8a3a", "#6b7a8f")
 INK, CUT, MOTOR, GROUND_COLOUR = "#222222", "#d62728", "#f08c00", "#777777"
@@ -142,13 +141,10 @@ def _draw_visuals(
 
 def _hull(points: np.ndarray, size: float) -> np.ndarray | None:
     """Corners of the convex hull on the paper in order, or None if it is no area."""
-    if len(points) < 3:
-        return None
-    try:
-        hull = ConvexHull(points)
-    except QhullError:
-        return None
-    return points[hull.vertices] if hull.volume > 1e-3 * size * size else None
+    corners = around(points)
+    x, y = corners.T
+    area = 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+    return corners if area > 1e-3 * size * size else None
 
 
 def families_of(mechanism: Mechanism) -> dict[str, str]:

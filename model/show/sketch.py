@@ -34,6 +34,28 @@ class View(NamedTuple):
         return float(np.mean(np.atleast_2d(points) @ self.axes[2]))
 
 
+def around(points: np.ndarray) -> np.ndarray:
+    """Corners of the convex hull of points on the paper, (n, 2), against the clock from the leftmost one.
+
+    Andrew's chains: SciPy's takes a quarter of a second to import.
+    """
+    chain: list[np.ndarray] = []
+    ordered = list(np.unique(points, axis=0))
+    for half in (ordered, ordered[::-1]):
+        bottom = len(chain)
+        for new in half:
+            while len(chain) - bottom >= 2 and _turn(chain[-2], chain[-1], new) <= 0:
+                chain.pop()
+            chain.append(new)
+        chain.pop()  # the next one begins with it
+    return np.array(chain).reshape(-1, 2)
+
+
+def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+    """Twice the area of a triangle, positive against the clock."""
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
 def joint_frame(joint_side: Frame, pose: Pose) -> Pose:
     """The frame of a joint on one of its bodies, in world axes."""
     return pose[0] @ rotation(joint_side.orientation), at(pose, joint_side.position)
