@@ -142,7 +142,7 @@ def test_doubtful_runs_warn_and_trusted_ones_do_not(recwarn: pytest.WarningsReco
     Simulation(pendulum(100.0), compile=False).run(0.1)
     assert not recwarn
     with pytest.warns(UserWarning, match=r"energy of 'pendulum' is wrong by .* J.*do not trust this run"):
-        told = Simulation(pendulum(1e8), compile=False).run(1.0).judgement
+        told = Simulation(pendulum(1e10), compile=False).run(1.0).judgement
     assert not told.trusted and told.part > 1e-3
     with pytest.warns(UserWarning, match="100 of 100 steps did not settle"):
         Simulation(block(1e6), compile=False).run(0.1)
@@ -154,7 +154,7 @@ def test_what_is_made_up_for_counts() -> None:
     assert Judgement(100, 5, 5, 0, made_up=1e-3, imbalance=0.0, scale=10.0).trusted
 
 
-@pytest.mark.parametrize(("stiffness", "code"), [(10.0, 0), (1e8, 4)])
+@pytest.mark.parametrize(("stiffness", "code"), [(10.0, 0), (1e10, 4)])
 def test_exit_code(stiffness: float, code: int, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file, table = tmp_path / "pendulum.yaml", tmp_path / "table.csv"
     file.write_text(write(pendulum(stiffness)))
@@ -174,11 +174,11 @@ def test_exit_code(stiffness: float, code: int, capsys: pytest.CaptureFixture[st
 
 
 def test_where_steps_cannot_tell_momentum_decides() -> None:
-    """Five-bar, 5 ms: round its second crossing it took a turn that 1e-5 rad decided, silently."""
+    """Five-bar, 6 ms: round its second crossing it took a turn that 1e-5 rad decided, silently."""
     s = Simulation(mechanisms.five_bar())
     record = ["joint.left.position", "joint.right.position"]
     with pytest.warns(UserWarning, match="whether it goes straight on, as it did, or turns"):
-        t = s.run(2.5, 5e-3, record=record)
+        t = s.run(2.5, 6e-3, record=record)
     asymmetry = (t[record[0]] + t[record[1]] + pi) % (2 * pi) - pi
     assert np.abs(asymmetry).max() < 1e-3
     assert t.judgement.undecided == 1 and t.judgement.trusted

@@ -27,6 +27,7 @@ from ..thresholds import (
     POSITION_SWEEPS,
     SAME_TIME,
     SHORTEST,
+    SUBSTEP_ERROR,
     TINY,
     UNDECIDED,
 )
@@ -36,22 +37,49 @@ from .rank import grows_beside_manifold
 from .rest import inputs_later, leaving
 from .seat import seated, told
 
-# Classical Runge-Kutta: nodes, weights. Each stage uses the slope before it.
-NODES = (0.0, 0.5, 0.5, 1.0)
-WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
+
+class Method(NamedTuple):
+    """A Runge-Kutta method: when its stages are, what they take of the slopes before, the weights."""
+
+    nodes: tuple[float, ...]
+    stages: tuple[tuple[float, ...], ...]
+    weights: tuple[float, ...]
+
+
+# The classical one, for plain steps. Sub-steps, which are there to be right, are of fifth order (Dormand and
+# Prince, 1980): two stages more, a third fewer of them, and a tenth of the energy lost where motion is fast.
+CLASSICAL = Method(
+    (0.0, 0.5, 0.5, 1.0), ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6)
+)
+FINER = Method(
+    (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0),
+    (
+        (),
+        (1 / 5,),
+        (3 / 40, 9 / 40),
+        (44 / 45, -56 / 15, 32 / 9),
+        (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+        (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+    ),
+    (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+)
+TRY = len(FINER.nodes) / len(CLASSICAL.nodes)  # plain steps that a sub-step costs at most
 
 
 class Growth(NamedTuple):
     """How the error of a step grows with its length, and what part of the length that would just do is taken.
 
-    A refused sub-step costs as much as a taken one, and errors that are just small enough add up.
+    A refused sub-step costs as much as a taken one, and errors that are just small enough add up. `first` is
+    how sub-steps are chosen by the error of the plain step, which is the larger if its order is lower.
     """
 
     order: int
     aim: float
+    first: int
 
 
-_GROWTH = Growth(5, 0.7)
+_GROWTH = Growth(6, 0.65, 6)
+_AS_PLAIN = Growth(5, 0.6, 5)
 HELD, ALONG = "u", "w"  # how inputs go on during a step, and what they are called then
 # What a step says of itself: `stepped`.
 VERDICT = ("refined", "unsettled", "undecided", "made_up", "open", "tries")
@@ -66,17 +94,22 @@ def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS, inputs: str = HELD
     `work` integrates the power of inputs, loads and losses alongside, with the same weights,
     so that energy minus work stays constant but for the integration error.
     """
-    return stepped(eq, single(eq, inputs), substeps, _GROWTH)
+    plain = single(eq, inputs)
+    if eq.tree.nz:
+        return stepped(eq, plain, substeps, _AS_PLAIN)
+    return stepped(eq, plain, substeps, _GROWTH, single(eq, inputs, FINER))
 
 
-def stepped(eq: Equations, once: ca.Function, substeps: int, growth: Growth) -> ca.Function:
+def stepped(
+    eq: Equations, once: ca.Function, substeps: int, growth: Growth, finer: ca.Function | None = None
+) -> ca.Function:
     """A step that is done again in sub-steps where its error is too large, and says so.
 
-    `once` is a single step, (q, v, work, u, p, h) → (q, v, work, error). With `substeps` 1 every step is a
-    single one, come what may; otherwise that many may be tried after it. The verdict says whether the step
-    was done again in sub-steps, whether it is too coarse even so, whether it had two ways to go on, how
-    many joules had to be made up for, whether it leaves a loop open (such a step is nobody's to take), and
-    how many sub-steps were tried.
+    `once` is a single step, (q, v, work, u, p, h) → (q, v, work, error), and `finer` a sub-step if that is
+    another. With `substeps` 1 every step is a single one, come what may; otherwise that many may be tried
+    after it. The verdict says whether the step was done again in sub-steps, whether it is too coarse even so,
+    whether it had two ways to go on, how many joules had to be made up for, whether it leaves a loop open
+    (such a step is nobody's to take), and how many sub-steps were tried.
     """
     names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new", "verdict"]
     state = once.mx_in()
@@ -88,11 +121,12 @@ def stepped(eq: Equations, once: ca.Function, substeps: int, growth: Growth) -> 
         verdict = ca.vertcat(0, error > 1, 0, 0, looked(error > 1, new[0], end)[1], 0)
         return _from_seat(eq, ca.Function("step", state, [*new, verdict], *names))
     both = [*state, *new, error]
-    other, wanted = refined(eq, once, substeps, growth), error > 1
+    other, wanted = refined(eq, once, finer or once, substeps, growth), error > 1
     # a start from rest is looked at where steps are refined: others need not ask
     if eq.tree.cuts and not eq.tree.driven:
         again = ca.Function.if_else("again", other, _keep(once))
-        moving = ca.Function("moving", state, list(again(wanted, *both)))
+        first = [*state, *once.call(state, False, True)]  # called, so that it stands there once
+        moving = ca.Function("moving", state, list(again(first[-1] > 1, *first)))
         symbols = _judged(once)
         start = ca.Function("start", symbols, leaving(eq, moving).call(symbols[:6]))
         choice = ca.Function.if_else("choice", start, other)
@@ -119,35 +153,39 @@ def unjudged(eq: Equations) -> ca.Function:
     return ca.Function("unjudged", symbols, list(single(eq)(*state, u, p, h)[:3]), *names)
 
 
-def single(eq: Equations, inputs: str = HELD) -> ca.Function:
+def single(eq: Equations, inputs: str = HELD, method: Method = CLASSICAL) -> ca.Function:
     """(q, v, work, u, p, h) → (q, v, work, error): one step; an error above 1 is too large."""
     if eq.tree.nz:
         return exponential(eq, inputs)
     slope = rates(eq)
     q, v, work, w, p, h = eq.symbols("q", "v", "work", inputs, "p", "h")
     stage = projected(project_position(eq), POSITION_SWEEPS if grows_beside_manifold(eq) else 0)
-    dq = dv = power = None
-    total: list[Any] = [0, 0, 0]
-    for node, weight in zip(NODES, WEIGHTS, strict=True):
+    slopes: list[tuple[Any, Any, Any]] = []
+    for node, taken in zip(method.nodes, method.stages, strict=True):
         now = inputs_later(eq, w, node * h)[: eq.u.numel()]
-        at_motion = told(eq, now, p)
-        at = (q, v) if dq is None else (stage(q + node * h * dq, at_motion), v + node * h * dv)
-        dq, dv, power = slope(*at, now, at_motion)
-        total = [a + weight * b for a, b in zip(total, (dq, dv, power), strict=True)]
-    q1, v1, work1 = q + h * total[0], v + h * total[1], work + h * total[2]
+        at_motion, at = told(eq, now, p), [q, v]
+        for part, (dq, dv, _) in zip(taken, slopes, strict=True):
+            at = [at[0] + part * h * dq, at[1] + part * h * dv] if part else at
+        slopes.append(slope(stage(at[0], at_motion) if slopes else q, at[1], now, at_motion))
+    q1, v1, work1 = (
+        x + h * sum(weight * each for weight, each in zip(method.weights, rates, strict=True) if weight)
+        for x, rates in zip((q, v, work), zip(*slopes, strict=True), strict=True)
+    )
     q1, v1, error = concluded(eq)(q, v, work, q1, v1, work1, at_motion, 1)
     return ca.Function("single", [q, v, work, w, p, h], [q1, v1, work1, error])
 
 
-def refined(eq: Equations, once: ca.Function, substeps: int, growth: Growth) -> ca.Function:
+def refined(
+    eq: Equations, once: ca.Function, finer: ca.Function, substeps: int, growth: Growth
+) -> ca.Function:
     """The same step in sub-steps of equal errors, as long as the last error lets them be.
 
-    Errors grow like the length to the order, so the first one tells how many sub-steps a fast motion asks
-    for. Every try shortens the length or moves on; at the shortest length, and when the tries run out, the
-    step is taken as it comes. Where sub-steps are the shortest, patience ends before the tries do: a stiff or
-    nearly massless part asks for many, a singular point can't be settled by any number. Close to the
-    singular point itself shorter steps can be worse (round-off over a vanishing singular value), so
-    the single step, which has leapt over it, is kept if its error was the smaller.
+    Errors grow like the length to the order, so that of the plain step tells how many sub-steps a fast motion
+    asks for. Every try shortens the length or moves on; at the shortest length, and when the tries run out,
+    the step is taken as it comes. Where sub-steps are the shortest, patience ends before the tries do: a
+    stiff or nearly massless part asks for many, a singular point can't be settled by any number. Close to the
+    singular point itself shorter steps can be worse (round-off over a vanishing singular value), so the
+    single step, which has leapt over it, is kept if its error was the smaller.
 
     A motion that meets a singular point goes straight on; one that misses it by ever so little turns
     round it, sharply. If sub-steps turn where the single step goes straight on and is nearly as right,
@@ -168,18 +206,18 @@ def refined(eq: Equations, once: ca.Function, substeps: int, growth: Growth) -> 
         weary = ca.logic_and(tries > 0, PATIENCE * ca.floor(tries / PATIENCE) == tries)
         forced = ca.logic_or(tries >= substeps - 1, ca.logic_and(weary, length <= SHORTEST))
         length = ca.if_else(forced, 1 - done, length)
-    *new, error = once(q, v, work, inputs_later(eq, w, done * h), p, length * h)
-    good = ca.logic_or(ca.logic_or(error <= 1, length <= SHORTEST), forced)
+    *new, error = finer(q, v, work, inputs_later(eq, w, done * h), p, length * h)
+    good = ca.logic_or(ca.logic_or(error <= SUBSTEP_ERROR, length <= SHORTEST), forced)
     moved = [ca.if_else(good, a, b) for a, b in zip(new, (q, v, work), strict=True)]
     at = done + ca.if_else(good, length, 0)
-    wanted = _length(length, error, growth, 1 - at)
+    wanted = _length(length, error, growth.order, growth.aim, 1 - at)
     worst = ca.if_else(good, ca.fmax(worst, error), worst)
     attempt = ca.Function("attempt", [x], [ca.vertcat(at, wanted, worst, tries + 1, *moved, w, p, h)])
     loop = _while(attempt, x[0] < 1 - SHORTEST / 2, x, substeps)
 
     *state, q1, v1, work1, error1 = _judged(once)
     q, v, work, w, p, h = state
-    end = loop(ca.vertcat(0, _length(1, error1, growth, 1), 0, 0, *state))
+    end = loop(ca.vertcat(0, _length(1, error1, growth.first, growth.aim, 1), 0, 0, *state))
     _, _, worst, tries, *ended = ca.vertsplit(end, borders)[:7]
     nz = eq.tree.nz  # of which no branch depends
     place = ca.vertcat(ended[0][:-nz], ca.MX.zeros(nz, 1)) if nz else ended[0]
@@ -201,9 +239,9 @@ def refined(eq: Equations, once: ca.Function, substeps: int, growth: Growth) -> 
     return ca.Function("refined", [*state, q1, v1, work1, error1], [q2, v2, work2, verdict])
 
 
-def _length(length: Any, error: Any, growth: Growth, left: Any) -> Any:
+def _length(length: Any, error: Any, order: int, aim: float, left: Any) -> Any:
     """Length of the next sub-step after one of this length and error: an equal share of what is left."""
-    scale = ca.fmin(ca.fmax(growth.aim / _root(ca.fmax(error, TINY), growth.order), 1 / 16), 4)
+    scale = ca.fmin(ca.fmax(aim / _root(ca.fmax(error, TINY), order), 1 / 16), 4)
     wanted = ca.fmax(length * scale, SHORTEST)
     return left / ca.fmax(ca.ceil(left / wanted - SAME_TIME), 1)
 

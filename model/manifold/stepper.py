@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 
 import casadi as ca
 
@@ -17,6 +18,7 @@ class Stepper:
     name: str
     trace: Callable[[Equations, int, str], ca.Function]
     substeps: int = MOST_SUBSTEPS  # tries in one step at most, after the plain one; 1: none
+    each: float = 1.0  # plain steps that one of them costs at most
 
     def traced(self, inputs: str = HELD) -> tuple[str, Callable[[Equations], ca.Function]]:
         """A name of its own, and what traces it."""
@@ -25,4 +27,4 @@ class Stepper:
     @property
     def worst(self) -> int:
         """Plain steps that one step may cost."""
-        return 1 if self.substeps == 1 else 1 + self.substeps
+        return 1 if self.substeps == 1 else 1 + ceil(self.each * self.substeps)

@@ -53,7 +53,7 @@ from ..manifold.seat import told
 from ..manifold.step import HELD, Growth, stepped
 from ..thresholds import MOST_SUBSTEPS, SOFTNESS, SWEEPS
 
-_GROWTH = Growth(4, 0.35)  # longer sub-steps of what is stiff ask for more of them
+_GROWTH = Growth(4, 0.35, 4)  # longer sub-steps of what is stiff ask for more of them
 GAMMA = 0.5
 # Stage i is evaluated at x + h Σ A[i][j] K_j; its right side adds Σ C[i][j] K_j; x' = x + h Σ B[i] K_i.
 A = ((), (0.0,), (2.0, 0.0), (2.0, 0.0, 1.0))

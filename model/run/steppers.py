@@ -1,12 +1,14 @@
 """Steps of time by name, each traced and compiled whole."""
 
+from dataclasses import replace
+
 from ..errors import SimulationError
-from ..manifold.step import runge_kutta
+from ..manifold.step import TRY, runge_kutta
 from ..manifold.stepper import Stepper
 from .implicit import implicit
 
 STEPPERS = {
-    "runge_kutta": Stepper("runge_kutta", runge_kutta),
+    "runge_kutta": Stepper("runge_kutta", runge_kutta, each=TRY),
     "single": Stepper("single", runge_kutta, 1),
     "implicit": Stepper("implicit", implicit),
 }
@@ -22,4 +24,4 @@ def stepper(name: str, substeps: int | None = None) -> Stepper:
         raise SimulationError(
             f"substeps of '{name}' must be a whole number from 1 to {known.substeps}, not {substeps}"
         )
-    return Stepper(name, known.trace, most)
+    return replace(known, substeps=most)

@@ -12,7 +12,7 @@ from ...describe.motors import tells_motion
 from ...describe.parameters import split
 from ...errors import SimulationError
 from ...joints.types import TYPES
-from ...manifold.step import NODES, WEIGHTS
+from ...manifold.step import CLASSICAL
 from ...state import LiveState
 from . import accelerations, stabilization, thesis_charts, traced
 
@@ -122,10 +122,10 @@ class Method:
         """Fourth-order Runge-Kutta, then the stabilization; q, v and the work done meanwhile."""
         energy = float(self.invariants(q, v)[0][-1]) if self.stabilization == "energy" else 0.0
         x, slopes = np.concatenate([q, v, [0.0]]), [np.zeros(len(q) + len(v) + 1)]
-        for node in NODES:
+        for node in CLASSICAL.nodes:
             at = x + node * h * slopes[-1]
             slopes.append(np.hstack(self.rates(at[: len(q)], at[len(q) : -1])))
-        x = x + h * sum(w * slope for w, slope in zip(WEIGHTS, slopes[1:], strict=True))
+        x = x + h * sum(w * slope for w, slope in zip(CLASSICAL.weights, slopes[1:], strict=True))
         q1, v1, work = self.retract(x[: len(q)], np.zeros(len(v))), x[len(q) : -1], float(x[-1])
         close = partial(stabilization.project, self.simulation.engine, self.simulation.p)
         if self.stabilization == "projection":
