@@ -25,6 +25,7 @@ INERTIA_ROUNDED = 0.02  # of the largest moment: what two printed digits may cos
 ROTOR_MASS = 1e-12  # of the robot's mass: given to links that have inertia and no mass
 MOVES = 0.1  # of the largest part of a motion that moves no mass: joints with less are not named for it
 ROUNDED_LOOP = 1e-4  # radians or metres: what numbers of five digits leave of a loop's plane, or common point
+IN_FACE = 1e-9  # of a shape's size: points so near to the plane of a face of its hull are in it
 OPEN_START = 1e-6  # residual of a loop at the start above which the gap is worth telling
 
 # -- rotations -----------------------------------------------------------------------------------

@@ -181,3 +181,21 @@ def test_a_cut_joint_starts_where_told_though_a_rigid_joint_is_in_the_tree() -> 
     started = tuple(replace(j, start=(start,)) if j.name == cut.name else j for j in (*joints, weld))
     s = Simulation(replace(described, bodies=(*described.bodies, half), joints=started), compile=False)
     assert s.outputs()[f"joint.{cut.name}.position"] == pytest.approx(start, abs=1e-9)
+
+
+def test_hulls_are_closed_convex_and_as_large_as_scipys() -> None:
+    from cutjoint.model.robots.hulls import hull_faces
+    from cutjoint.model.show.view_scene import swollen
+    from scipy.spatial import ConvexHull
+
+    random = np.random.default_rng(3)
+    box = np.array([(x, y, z) for x in (0, 1) for y in (0, 2) for z in (0, 3)], float)
+    rod = swollen(np.array([(0.0, 0, 0), (1, 0, 0)]), 0.1)[0]
+    plate = swollen(np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), 0.05)[0]
+    for cloud in (box, rod, plate, random.normal(size=(60, 3))):
+        faces = hull_faces(cloud)
+        a, b, c = cloud[faces.T]
+        volume = np.einsum("ij,ij->", a, np.cross(b, c)) / 6  # positive: seen from outside
+        assert volume == pytest.approx(ConvexHull(cloud).volume, rel=1e-9)
+        edges = [(f[i - 1], f[i]) for f in faces.tolist() for i in range(3)]
+        assert len(set(edges)) == len(edges) and {e[::-1] for e in edges} == set(edges)

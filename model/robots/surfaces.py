@@ -16,6 +16,7 @@ from ..describe.mechanism import Mechanism
 from ..describe.visuals import Visual
 from ..errors import DescriptionError
 from ..joints.euler import rotation
+from .hulls import hull_faces
 
 MESHES = (".stl", ".obj", ".dae")
 LARGEST_MESH = 50_000_000  # bytes
@@ -62,20 +63,13 @@ def _both_ends(points: np.ndarray, length: float) -> np.ndarray:
 
 def hull(cloud: np.ndarray) -> Triangles:
     """The convex hull of points; each face has corners of its own, so that edges stay sharp."""
-    from scipy.spatial import ConvexHull  # few need it, and SciPy takes a while to import
-
-    found = ConvexHull(cloud)
-    corners = cloud[found.simplices]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inward = np.einsum("ij,ij->i", normal, found.equations[:, :3]) < 0
-    faces = found.simplices.copy()
-    faces[inward] = faces[inward][:, ::-1]
+    faces = hull_faces(cloud)
     return cloud[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
 
 
 def outline(triangles: Triangles) -> np.ndarray:
     """The corners of the convex hull alone, which are enough to draw a shadow; of round things a part."""
-    from scipy.spatial import ConvexHull
+    from scipy.spatial import ConvexHull  # of meshes; SciPy takes a while to import
 
     cloud = np.unique(triangles[0], axis=0)
     corners = cloud[ConvexHull(cloud).vertices]
