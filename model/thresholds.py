@@ -105,15 +105,11 @@ REPEATED = 1e-6  # wᴴx of unit vectors: below it an eigenvalue is not simple a
 
 # -- steps ---------------------------------------------------------------------------------------
 MOST_SUBSTEPS = 800  # tries in one step, refused ones included, unless told: 1 mg under 1 kg asks for 600
-FMU_SUBSTEPS = (
-    106  # of an exported FMU, whose host waits: as dear as 160 plain steps; examples ask for up to 58
-)
+FMU_SUBSTEPS = 106  # of an exported FMU, whose host waits: as dear as 160 plain steps; examples ask for 58
 PATIENCE = 106  # tries, after which the shortest are given up, and again: no number settles a singular point
 SHORTEST = 2.0**-22  # of a step: no sub-step is shorter; 1 mg under 1 kg asks for 2 ns in 10 ms
 ENERGY_ERROR = 1e-6  # of the kinetic energy, per sub-step
-SUBSTEP_ERROR = (
-    0.25  # of a plain step's errors: a sub-step over a stop is taken just below, and several add up
-)
+SUBSTEP_ERROR = 0.25  # of a plain step's: those over a stop are taken where they just do, and several add up
 ENERGY_ROUND_OFF = 1e-12  # of all energies: what can't be told from zero
 SPEED_LOSS = 1e-5  # length of the correction of v over the length of v, in the mass metric
 POSITION_SWEEPS = 2  # Newton steps onto the loops: the second leaves round-off
