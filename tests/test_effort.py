@@ -15,7 +15,7 @@ from cutjoint.fmu.plan import plan
 from cutjoint.model import CutjointError, Simulation, SimulationError, load
 from cutjoint.model.cli.main import main
 from cutjoint.model.describe.reader import list_examples
-from cutjoint.model.manifold.step import CLASSICAL, FINER, TRIES, Method
+from cutjoint.model.manifold.step import CLASSICAL, FINER, TRIES, Tableau
 from cutjoint.model.thresholds import FMU_SUBSTEPS, MOST_SUBSTEPS
 from fmu_tools import exported, get, initialize, instance, put
 
@@ -54,7 +54,7 @@ def test_impacts_on_stops_keep_their_energy() -> None:
 
 
 @pytest.mark.parametrize(("method", "order"), [(CLASSICAL, 4), (FINER, 5)])
-def test_methods_have_their_order(method: Method, order: int) -> None:
+def test_methods_have_their_order(method: Tableau, order: int) -> None:
     """y' = y cos t from 0 to 2: errors fall like the step to the order."""
 
     def error(count: int) -> float:

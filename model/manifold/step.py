@@ -38,7 +38,7 @@ from .rest import inputs_later, leaving
 from .seat import seated, told
 
 
-class Method(NamedTuple):
+class Tableau(NamedTuple):
     """A Runge-Kutta method: when its stages are, what they take of the slopes before, the weights."""
 
     nodes: tuple[float, ...]
@@ -48,10 +48,10 @@ class Method(NamedTuple):
 
 # The classical one, for plain steps. Sub-steps, which are there to be right, are of fifth order (Dormand and
 # Prince, 1980): two stages more, a third fewer of them, and a tenth of the energy lost where motion is fast.
-CLASSICAL = Method(
+CLASSICAL = Tableau(
     (0.0, 0.5, 0.5, 1.0), ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 )
-FINER = Method(
+FINER = Tableau(
     (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0),
     (
         (),
@@ -153,7 +153,7 @@ def unjudged(eq: Equations) -> ca.Function:
     return ca.Function("unjudged", symbols, list(single(eq)(*state, u, p, h)[:3]), *names)
 
 
-def single(eq: Equations, inputs: str = HELD, method: Method = CLASSICAL) -> ca.Function:
+def single(eq: Equations, inputs: str = HELD, method: Tableau = CLASSICAL) -> ca.Function:
     """(q, v, work, u, p, h) → (q, v, work, error): one step; an error above 1 is too large."""
     if eq.tree.nz:
         return exponential(eq, inputs)
