@@ -51,7 +51,7 @@ STARTING = (
 )  # of what stands beside derivatives, for its pieces
 DRAWN = (
     *("cj_outputs", "cj_jacobian", "cj_allowed", "cj_opened", "cj_moved_inputs"),
-    *("cj_told_samples", "cj_upcoming"),
+    *("cj_told_samples", "cj_upcoming", "cj_seated"),
 )
 LOG_CATEGORIES = {
     "logStatusError": "what went wrong and what to do about it",

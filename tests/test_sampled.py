@@ -24,6 +24,7 @@ from cutjoint.model.equations.sampling import nothing_sampled, sampled
 from cutjoint.model.run.drives import Wanted
 from cutjoint.ros.loop import Loop
 from cutjoint.ros.settings import Settings
+from fmpy.validation import validate_fmu
 from fmu_tools import exported, folder, get, initialize, instance, put
 from loop_tools import built, running
 from test_ros_parts import Silent
@@ -198,7 +199,9 @@ def test_a_state_brings_back_what_sensors_remember() -> None:
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_an_fmu_tells_the_same_to_the_bit_and_keeps_it(fmi: int) -> None:
     wanted = driven(40)[0]
-    with instance(exported(str(file()), fmi, outputs=("sensor.*", "angle"))) as fmu:
+    path = exported(str(file()), fmi, outputs=("sensor.*", "angle"))
+    assert validate_fmu(str(path)) == []
+    with instance(path) as fmu:
         names = [v for v in fmu.refs if v in SAMPLED or (fmi == 3 and v.startswith("sensor.noisy"))]
         discrete = {v.name for v in fmu.description.modelVariables if v.variability == "discrete"}
         assert set(names) <= discrete and "sensor.exact.position" not in discrete
@@ -356,3 +359,20 @@ def test_sensors_that_sample_nothing_cost_nothing() -> None:
     mechanism: Mechanism = replace(load(str(file())), sensors=(), outputs={})
     s = Simulation(mechanism, compile=False)
     assert s.samples is None and s.state.sensed.size == 0
+
+
+def test_the_first_sample_of_a_driven_joint_is_where_it_was_told_to_be() -> None:
+    """Told between initialization and the first step, which an FMU follows then."""
+    path = folder() / "sampled_driven.yaml"
+    path.write_text(ARM.replace("{drive: {joint: pin}}", "{drive: {joint: pin, drive: position}}"))
+    s, wanted = Simulation(str(path), compile=False), SAMPLED[:4]
+    with instance(exported(str(path), 2, outputs=("sensor.*",))) as fmu:
+        initialize(fmu)
+        told = {"drive": 0.3, "drive.velocity": 2.0}
+        s.set_inputs(told)
+        put(fmu, {"motor.drive.position": 0.3, "motor.drive.velocity": 2.0})
+        for k in range(4):
+            fmu.doStep(currentCommunicationPoint=k * H, communicationStepSize=H)
+            s.step(H, (k + 1) * H)
+            assert get(fmu, wanted) == pytest.approx(s.read(s.variables().outputs.rows(wanted)), abs=1e-12)
+    assert s.outputs()["sensor.late.position"] == pytest.approx(0.302, abs=1e-12)

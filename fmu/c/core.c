@@ -171,8 +171,7 @@ static cj_status steps_inside(cj_instance* s, double time, double length, const 
     const long whole = (long)(steps + same);
     const double rest = length - whole * CJ_STEP;
     const double *q = x->at.q, *v = x->at.v, *work = &x->work; /* the state itself is written when all is done */
-    memcpy(s->sensed[0], x->sensed, sizeof x->sensed);
-    cj_sample_at(s, q, v, u, time, s->sensed[0]);
+    cj_sample_start(s, u, time);
     for (long n = 0; n <= whole; ++n) {
         double h = CJ_STEP;
         if (n == whole) {

@@ -130,6 +130,7 @@ void cj_evaluate(cj_instance*, cj_function f, const double* const* in, size_t n_
 void cj_later(cj_instance*, const double* u, double t, double* w);
 void cj_sample(cj_instance*); /* samples that are due now, and what is told from now on */
 void cj_sample_at(cj_instance*, const double* q, const double* v, const double* u, double time, double* memory);
+void cj_sample_start(cj_instance*, const double* u, double time);
 void cj_sample_inside(cj_instance*, const double* q, const double* v, const double* work, const double* w, double begin, double end,
                       const double* q1, const double* v1);
 cj_status cj_assemble(cj_instance*);

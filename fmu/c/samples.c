@@ -19,6 +19,22 @@ void cj_sample_at(cj_instance* s, const double* q, const double* v, const double
 #endif
 }
 
+/* Samples that are due before a step, at the state that follows driven motions as they are told. */
+void cj_sample_start(cj_instance* s, const double* u, double time)
+{
+    const cj_state* x = &s->now;
+    const double *q = x->at.q, *v = x->at.v;
+    memcpy(s->sensed[0], x->sensed, sizeof x->sensed);
+#if NSENSED > 0 && NMOTION > 0
+    if (!x->followed) {
+        cj_call(s, cj_seated, CJ_IN(q, v, &x->work, x->p), CJ_OUT(s->step_q[2], s->step_v[2], s->step_work + 2));
+        q = s->step_q[2];
+        v = s->step_v[2];
+    }
+#endif
+    cj_sample_at(s, q, v, u, time, s->sensed[0]);
+}
+
 /* Samples of a step that leads from (q, v) at `begin`, with inputs w, to (q1, v1) at `end`: sensing moves nothing,
  * so that those inside are looked at by shorter steps. */
 void cj_sample_inside(cj_instance* s, const double* q, const double* v, const double* work, const double* w, double begin, double end,
