@@ -41,7 +41,7 @@ def around(points: np.ndarray) -> np.ndarray:
     """
     chain: list[np.ndarray] = []
     ordered = list(np.unique(points, axis=0))
-    for half in (ordered, ordered[::-1]):
+    for half in (ordered, ordered[::-1]) if ordered else ():
         bottom = len(chain)
         for new in half:
             while len(chain) - bottom >= 2 and _turn(chain[-2], chain[-1], new) <= 0:
