@@ -1,5 +1,7 @@
 """What the launch files `*_control.launch.py` share: ros2_control's manager, broadcaster, trajectories."""
 
+import atexit
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -61,9 +63,13 @@ def _nodes(context: Any) -> list[Any]:
 
 
 def prepared_control(name: str, rate: float, library: str = "", **hardware: str) -> tuple[str, str]:
-    """URDF and the path of a file of controllers, for a library that is made if none is given."""
+    """URDF and the path of a file of controllers, for a library that is made if none is given.
+
+    What is made lasts as long as this process.
+    """
     mechanism = load(name)
     folder = Path(tempfile.mkdtemp(prefix="cutjoint-control-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # the launch ends after all that it started
     if not library:
         command = [sys.executable, "-m", "cutjoint.model.cli.main", *built_with(mechanism, name)]
         done = subprocess.run([*command, "-o", str(folder)], capture_output=True, text=True, check=False)
