@@ -5,9 +5,16 @@ from typing import Any
 import casadi as ca
 
 
-def concise(name: str, arguments: list[Any], results: list[Any], *names: list[str]) -> ca.Function:
-    """A function of SX expressions in which none is computed twice."""
-    return ca.Function(name, arguments, ca.cse(results), *names)
+def concise(
+    name: str, arguments: list[Any], results: list[Any], *names: list[str], merged: Any
+) -> ca.Function:
+    """A function of SX expressions in which, `merged`, none is computed twice.
+
+    Merge only where it saves much. A product that is used once is fused with the sum it goes into, one
+    that is shared is rounded first; rows that depend on each other are then no longer computed alike, and
+    singular poses magnify the difference a thousandfold.
+    """
+    return ca.Function(name, arguments, ca.cse(results) if merged else results, *names)
 
 
 def dense(function: ca.Function) -> ca.Function:

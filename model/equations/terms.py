@@ -212,7 +212,8 @@ def drive_efforts(eq: Equations) -> dict[str, Any]:
 def dynamics(eq: Equations) -> ca.Function:
     """(q, v, u, p) → (v̇, λ): closed-loop forward dynamics, M v̇ = τ + F − Gᵀλ (004, 2.5)."""
     dv, lam = motion_under_forces(eq)
-    return concise("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], ["q", "v", "u", "p"], ["dv", "lam"])
+    names = ["q", "v", "u", "p"], ["dv", "lam"]
+    return concise("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], *names, merged=free_speeds(eq))
 
 
 @once
@@ -224,7 +225,7 @@ def rates(eq: Equations) -> ca.Function:
         dq[-nz:] = terms(eq).applied.rates
     power = supplied(eq) - terms(eq).applied.dissipated
     names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
-    return concise("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names)
+    return concise("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names, merged=free_speeds(eq))
 
 
 @once
@@ -274,7 +275,7 @@ def coefficients(eq: Equations) -> ca.Function:
 @once
 def mass_pivots(eq: Equations) -> ca.Function:
     """(q, p) → D of M = LDLᵀ: all positive where every motion has inertia."""
-    pivots = articulated(eq.model, at_rest(eq).motion.f).pivots
+    pivots = _by_bodies(eq, at_rest(eq).motion.f).pivots
     return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
 
 
@@ -283,14 +284,15 @@ def project_position(eq: Equations) -> ca.Function:
     """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
     delta = onto_manifold(pose_metric(eq), -at_rest(eq).g)
     q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
-    return concise("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"])
+    return concise("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"], merged=free_speeds(eq))
 
 
 @once
 def project_velocity(eq: Equations) -> ca.Function:
     """(q, v, p) → v: onto G v + b = 0, the nearest in the mass metric, so no power is put in."""
     delta = onto_manifold(metric(eq), -loop_rates(eq))
-    return concise("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], ["q", "v", "p"], ["v_new"])
+    names = ["q", "v", "p"], ["v_new"]
+    return concise("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], *names, merged=free_speeds(eq))
 
 
 @once

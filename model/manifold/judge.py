@@ -17,7 +17,7 @@ from ..equations.loops import cut_loops
 from ..equations.outputs import energies
 from ..equations.solve import accelerations
 from ..equations.spatial import lumped
-from ..equations.terms import Equations, at_rest, loop_rates, metric, once, project_position
+from ..equations.terms import Equations, at_rest, free_speeds, loop_rates, metric, once, project_position
 from ..thresholds import (
     ENERGY_ERROR,
     ENERGY_ROUND_OFF,
@@ -68,7 +68,7 @@ def step_error(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any, part:
         gap / STEP_GAP,
     )
     worst = ca.fmax(ca.fmax(parts[0], parts[1]), parts[2])
-    return ca.if_else(worst <= HUGE, worst, HUGE)
+    return ca.if_else(sum(parts) <= HUGE, worst, HUGE)  # the sum: fmax takes a number over NaN
 
 
 def weight(eq: Equations) -> float:
@@ -92,7 +92,8 @@ def finished(eq: Equations) -> ca.Function:
     loss = 0.5 * ca.dot(lam, miss)
     gap = ca.mmax(ca.fabs(at.g / eq.scales.rows)) if at.g.numel() else ca.SX(0)
     kinetic, potential = _energies(eq, v)
-    return concise("finished", [eq.q, eq.v, eq.p], [v, loss, gap, kinetic, potential])
+    results = [v, loss, gap, kinetic, potential]
+    return concise("finished", [eq.q, eq.v, eq.p], results, merged=free_speeds(eq))
 
 
 @once
