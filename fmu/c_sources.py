@@ -182,6 +182,7 @@ def _sizes(plan: Plan, traced: list[ca.Function], fmi: int) -> str:
         "LEFT_OPEN": LEFT_OPEN,
         "TRIES": VERDICT.index("tries"),
         "WORST": plan.simulation.stepping.worst,
+        "MOST_TRIES": plan.simulation.stepping.tries,
         "CJ_STEP": repr(plan.step),
         "SLOT_END": plan.slots,
         "HAS_ADJOINT": int(fmi == 3),

@@ -61,14 +61,14 @@ def measured(plan: Plan, path: str | os.PathLike[str]) -> Effort | None:
 
     try:
         plain = best({}, STEPS)[0] / STEPS
-        seconds, tried, most = plain, 0.0, plan.simulation.stepping.substeps
-        for far, joint in product(FAST, speeds[:JOINTS]) if most > 1 else ():
+        seconds, tried, most = plain, 0.0, plan.simulation.stepping.tries
+        for far, joint in product(FAST, speeds[:JOINTS]) if most else ():
             with suppress(FMICallException):  # a speed that the loops forbid, or a step that opens one
                 seconds, tried = best({joint: far / plan.step}, 1)
             if tried:
                 break
         each = (seconds - plain) / tried if tried else plain
-        return Effort(plain, plain + max(each, 0.0) * (most if most > 1 else 0))
+        return Effort(plain, plain + max(each, 0.0) * most)
     except FMICallException:
         return None
     finally:

@@ -44,7 +44,7 @@ static double rate(double wake, double plain, double each, double tries)
 
 int rt_measure(rt_loop* l)
 {
-    const int worst = cutjoint_worst();
+    const int tries = cutjoint_most_tries();
     double tried, plain, each;
     cutjoint_say silent = NULL;
     cutjoint_mechanism* quiet = cutjoint_new(silent, NULL); /* motions that are refused are not told */
@@ -70,16 +70,16 @@ int rt_measure(rt_loop* l)
         rt_add(&l->late, now > l->pace.next ? now - l->pace.next : 0);
         rt_pace_tick(&l->pace, now);
     }
-    const double wake = (double)rt_quantile(&l->late, .999), most = plain + each * (worst - 1);
-    const double safe = rate(wake, plain, each, worst - 1), usual = rate(wake, plain, each, 0);
+    const double wake = (double)rt_quantile(&l->late, .999), most = plain + each * tries;
+    const double safe = rate(wake, plain, each, tries), usual = rate(wake, plain, each, 0);
     if (l->options.json)
         printf("{\"mechanism\": \"%s\", \"step_us\": {\"p50\": %.3f, \"p99\": %.3f}, \"worst_step_us\": %.3f, \"sub_step_us\": %.3f, \"sub_steps\": %d, "
                "\"latency_us\": {\"p50\": %.3f, \"p99\": %.3f, \"p99.9\": %.3f, \"max\": %.3f}, \"recommended_hz\": %.0f, \"plain_hz\": %.0f}\n",
-               cutjoint_name(), (double)rt_quantile(&l->took, .5) / 1000, plain / 1000, most / 1000, each / 1000, worst - 1, (double)rt_quantile(&l->late, .5) / 1000,
+               cutjoint_name(), (double)rt_quantile(&l->took, .5) / 1000, plain / 1000, most / 1000, each / 1000, tries, (double)rt_quantile(&l->late, .5) / 1000,
                (double)rt_quantile(&l->late, .99) / 1000, wake / 1000, (double)l->late.longest / 1000, safe, usual);
     else {
         printf("a step with its outputs: %.1f us, 99 of 100 under %.1f us\n", (double)rt_quantile(&l->took, .5) / 1000, plain / 1000);
-        printf("the worst step: %.0f us, if all %d sub-steps of %.1f us are taken (build with fewer: --substeps)\n", most / 1000, worst - 1, each / 1000);
+        printf("the worst step: %.0f us, if all %d sub-steps of %.1f us are taken (build with fewer: --substeps)\n", most / 1000, tries, each / 1000);
         printf("this machine wakes up late by %.1f us, p99 %.1f, p99.9 %.1f, longest %.1f us (%llu times, nothing else done)\n",
                (double)rt_quantile(&l->late, .5) / 1000, (double)rt_quantile(&l->late, .99) / 1000, wake / 1000, (double)l->late.longest / 1000, (unsigned long long)wakes);
         printf("highest rate recommended: %.0f Hz, where the worst step still fits; %.0f Hz if plain steps suffice\n", safe, usual);

@@ -14,7 +14,7 @@ static void tell(void* host, cj_status status, const char* category, const char*
 
 int cutjoint_native(void) { return CUTJOINT_NATIVE; }
 const char* cutjoint_name(void) { return MECHANISM; }
-int cutjoint_worst(void) { return WORST; }
+int cutjoint_most_tries(void) { return MOST_TRIES; }
 
 static const struct { const cutjoint_item* items; size_t count; unsigned slot; } kinds[] = {
     {inputs, NU, SLOT_INPUT}, {parameters, NPARAMETER, SLOT_PARAMETER}, {starts, NQ + NV, SLOT_START_Q}, {outputs, NY, SLOT_OUTPUT}, {joints, NJOINTS, 0}};

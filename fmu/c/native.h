@@ -40,7 +40,7 @@ CUTJOINT_API int cutjoint_native(void); /* CUTJOINT_NATIVE of the library */
 CUTJOINT_API const char* cutjoint_name(void);
 CUTJOINT_API size_t cutjoint_count(cutjoint_kind kind);
 CUTJOINT_API const cutjoint_item* cutjoint_items(cutjoint_kind kind);
-CUTJOINT_API int cutjoint_worst(void); /* plain steps that one step may cost, where all sub-steps are taken */
+CUTJOINT_API int cutjoint_most_tries(void); /* sub-steps that one step may try after the plain one */
 
 CUTJOINT_API cutjoint_mechanism* cutjoint_new(cutjoint_say say, void* host);
 CUTJOINT_API void cutjoint_free(cutjoint_mechanism*);

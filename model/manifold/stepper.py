@@ -25,6 +25,11 @@ class Stepper:
         return f"{self.name} {self.substeps} {inputs}", lambda eq: self.trace(eq, self.substeps, inputs)
 
     @property
+    def tries(self) -> int:
+        """Sub-steps that one step may try."""
+        return 0 if self.substeps == 1 else self.substeps
+
+    @property
     def worst(self) -> int:
         """Plain steps that one step may cost."""
-        return 1 if self.substeps == 1 else 1 + ceil(self.each * self.substeps)
+        return 1 + ceil(self.each * self.tries)
