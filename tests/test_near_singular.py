@@ -13,7 +13,7 @@ import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation
 from cutjoint.model.equations.terms import closure
 from cutjoint.model.linear.derivatives_closed import recursive_linear
-from cutjoint.model.linear.directional import Directional
+from cutjoint.model.linear.directional import directional
 from cutjoint.model.linear.exact import linear
 from cutjoint.model.linear.linearize import coordinate_map, tangents
 from cutjoint.model.manifold.rank import allowed_motions
@@ -98,7 +98,7 @@ def test_motions_are_those_of_a_null_space(states: str) -> None:
         chosen = chart(s.engine, s.state, states)
         R = chosen.R
         rate = coordinate_map(s.engine, s.q) @ s.v
-        (_, G, _), (_, dG, _) = Directional(closure(s.equations), 1)((s.q, s.p), [rate[:, None], None])
+        (_, G, _), (_, dG, _) = directional(s.engine, "closure", 1, "q", closure)((s.q, s.p), [rate[:, None]])
         whole, n = np.vstack([R, G]), len(R)
         K = np.linalg.lstsq(whole, np.eye(len(whole))[:, :n], rcond=1e-9)[0]
         bends = dG.reshape(G.shape, order="F") @ K

@@ -213,7 +213,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["--vary", "tie_rod=0.5:0.4:0.01"], "--vary tie_rod: steps of 0.01 do not lead from 0.5 to 0.4"),
         (["--vary", "tie_rod=0.5:0.4:0"], "--vary tie_rod: steps of 0 do not lead"),
         (["--vary", "tie_rod=0:1:1e-12"], "has 1e+12 points; take longer steps"),
-        (["--vary", "tie_rod=a,b"], "--vary tie_rod: 'a' is not a finite number"),
+        (["--vary", "tie_rod=a,b"], "--vary tie_rod=a: must be a number, not 'a'"),
         (["--vary", "tie_rod~normal(0.4,0)"], "--vary tie_rod: normal wants a deviation above 0"),
         (["--vary", "tie_rod~gauss(0.4,1)"], "there is no law 'gauss'"),
         (["--vary", "tie_rod~normal(0.4)"], "normal takes mean, deviation, not '0.4'"),

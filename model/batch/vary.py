@@ -180,7 +180,7 @@ def _number(name: str, text: str, unit: str | None = None) -> float:
     except ValueError:
         value = math.nan
     except DescriptionError as error:
-        raise CutjointError(f"--vary {name}: '{text.strip()}' {error}") from None
+        raise CutjointError(f"--vary {name}={text.strip()}: {error}") from None
     if not math.isfinite(value):
         raise CutjointError(f"--vary {name}: '{text.strip()}' is not a finite number")
     return value
