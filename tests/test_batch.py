@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import signal
 import threading
+import warnings
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -14,6 +16,8 @@ from cutjoint.model import Simulation, SimulationError
 from cutjoint.model.batch.kernels import BatchKernel
 from cutjoint.model.batch.rollout import Feedback, rollout
 from cutjoint.model.batch.runs import DONE, INFINITE, NOT_STARTED
+from cutjoint.model.compile import kernel
+from cutjoint.model.compile.c_pieces import files_of
 from cutjoint.model.compile.kernel import find_compiler
 from cutjoint.model.compile.lanes import NotInLanes, in_lanes
 from cutjoint.model.engine import Engine
@@ -103,6 +107,17 @@ def test_lanes_compute_what_one_does(name: str) -> None:
 
 
 @native
+def test_kernels_over_lanes_are_compiled_however_large(monkeypatch, tmp_path) -> None:
+    """Pieces that are shared out among files know nothing of lanes: these stay in one."""
+    monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
+    monkeypatch.setattr(kernel, "files_of", partial(files_of, size=20))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # such as that the compiler failed
+        simulation = Simulation("stewart", compile=True)
+        q, v = np.tile(simulation.q, (8, 1)), np.tile(simulation.v, (8, 1))
+        assert (rollout(simulation.engine, (q, v), 3, record=["energy"]).ends == DONE).all()
+
+
 def test_what_branches_runs_one_by_one() -> None:
     simulation, _ = driven("fourbar")
     step = simulation.stepping.traced()

@@ -184,7 +184,7 @@ def build_library(function: ca.Function, compiler: str, most: int | None = MOST)
         )
     if lines > LONG:
         LOG.info("compiling '%s', %s operations", function.name(), f"{lines:,}")
-    return compiled(_without_calls(code), compiler, key=FORM, change=split_functions)
+    return compiled(_without_calls(code), compiler, key=FORM, change=_in_files)
 
 
 def _without_calls(code: str) -> str:
@@ -198,22 +198,26 @@ def _without_calls(code: str) -> str:
     return code
 
 
+def _in_files(code: str) -> list[str]:
+    return files_of(split_functions(code))
+
+
 def compiled(
     code: str,
     compiler: str,
     flags: Sequence[str] | None = None,
     libraries: Sequence[str] = ("-lm",),
     key: str = "",
-    change: Callable[[str], str] = str,
+    change: Callable[[str], list[str]] = lambda code: [code],
 ) -> Path:
-    """Path of the shared library of C code, compiled now, changed as `key` says, or found in the cache."""
+    """Path of the shared library of C code, made now of the files `key` stands for, or found in the cache."""
     flags = flags_of(compiler) if flags is None else flags
     by = made_by(shutil.which(compiler) or compiler, (*flags, *libraries[1:]))
     target = cache_folder() / f"{digest(code, key, by)}.so"
     if used(target):
         return target
     with scratch_folder() as folder:
-        files, made = files_of(change(code)), folder / "kernel.so"
+        files, made = change(code), folder / "kernel.so"
         names = [f"kernel{k}" for k in range(len(files))]
         for name, text in zip(names, files, strict=True):
             Path(folder, f"{name}.c").write_text(text, encoding="utf-8")
