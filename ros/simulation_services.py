@@ -179,6 +179,7 @@ class SimulationServices:
         """SimulateSteps, with feedback on the way; the executor goes on meanwhile."""
         from rclpy.action import ActionServer, CancelResponse
         from rclpy.callback_groups import ReentrantCallbackGroup
+        from rclpy.qos import QoSProfile
 
         async def run(goal: Any) -> Any:
             result, feedback = SimulateSteps.Result(), SimulateSteps.Feedback()
@@ -210,6 +211,7 @@ class SimulationServices:
             run,
             cancel_callback=lambda goal: CancelResponse.ACCEPT,
             callback_group=ReentrantCallbackGroup(),
+            feedback_pub_qos_profile=QoSProfile(depth=CHUNK),  # all that is told between two looks
         )
 
 
