@@ -19,6 +19,8 @@ _PACKAGES = ("model", "fmu", "ros", "examples", "benchmarks")
 
 
 def __getattr__(name: str) -> Any:
+    if "__path__" not in globals():  # read as a plain file: pytest does so in a folder such as cutjoint-main
+        raise AttributeError(name)
     if name == "__version__":
         from importlib.metadata import version
 

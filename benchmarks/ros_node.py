@@ -35,7 +35,7 @@ def measure(
     from rclpy.executors import SingleThreadedExecutor
     from sensor_msgs.msg import JointState
 
-    command = [sys.executable, "-m", "cutjoint.model.cli.main", "node", mechanism, "--rate", str(rate)]
+    command = [sys.executable, "-m", "cutjoint", "node", mechanism, "--rate", str(rate)]
     command += ["--param", f"joint_state_rate={joint_state_rate}", f"realtime_priority={priority}", *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     context = rclpy.Context()

@@ -36,7 +36,7 @@ PATIENCE = 40.0  # seconds
 def main(mechanism: str, steps: int) -> int:
     command = ["node", mechanism, "--mode", "lock_step", "--rate", str(RATE)]
     command += ["--param", "joint_state_rate=0"]
-    process = subprocess.Popen([sys.executable, "-m", "cutjoint.model.cli.main", *command], stderr=sys.stderr)
+    process = subprocess.Popen([sys.executable, "-m", "cutjoint", *command], stderr=sys.stderr)
     try:
         rclpy.init()
         node = rclpy.create_node("demo")

@@ -22,17 +22,17 @@ class Told:
 
 
 @contextmanager
-def end_on_signal() -> Iterator[Told]:
+def end_on_signal(told: Told) -> Iterator[None]:
     """Let SIGINT and SIGTERM end a command: in good order if it can, at once if it can't.
 
     The main thread is interrupted as by Ctrl-C, so that what is half done is undone. But code that is not
     Python's may hold it, or swallow the interruption: CasADi does both while it traces. So a thread is
     woken as well: it ends the programs that run and, after some patience, the process, with nothing left
-    behind.
+    behind. On the way in and out of this the interruption may come as well.
     """
-    told, over = Told(), threading.Event()
+    over = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield told
+        yield
         return
     inner, outer = socket.socketpair()
     outer.setblocking(False)
@@ -58,13 +58,13 @@ def end_on_signal() -> Iterator[Told]:
 
     before = {signum: signal.getsignal(signum) for signum in SIGNALS}
     heard = [signum for signum in SIGNALS if before[signum] is not signal.SIG_IGN]
-    for signum in heard:
-        signal.signal(signum, interrupt)
-    descriptor = signal.set_wakeup_fd(outer.fileno(), warn_on_full_buffer=False)
     watcher = threading.Thread(target=watch, name="end on signal", daemon=True)
     watcher.start()
+    descriptor = signal.set_wakeup_fd(outer.fileno(), warn_on_full_buffer=False)
     try:
-        yield told
+        for signum in heard:
+            signal.signal(signum, interrupt)
+        yield
     finally:
         over.set()
         for signum in heard:  # a command that ended by a signal of its own ignores further ones

@@ -71,7 +71,7 @@ def prepared_control(name: str, rate: float, library: str = "", **hardware: str)
     folder = Path(tempfile.mkdtemp(prefix="cutjoint-control-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # the launch ends after all that it started
     if not library:
-        command = [sys.executable, "-m", "cutjoint.model.cli.main", *built_with(mechanism, name)]
+        command = [sys.executable, "-m", "cutjoint", *built_with(mechanism, name)]
         done = subprocess.run([*command, "-o", str(folder)], capture_output=True, text=True, check=False)
         made = sorted(folder.glob("*.so"))
         if done.returncode or not made:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-CUTJOINT = [sys.executable, "-m", "cutjoint.model.cli.main"]
+CUTJOINT = [sys.executable, "-m", "cutjoint"]
 PATIENCE = 60.0  # seconds; a busy machine is slow
 
 

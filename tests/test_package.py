@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ FOLDERS = ("model", "fmu", "ros", "examples", "benchmarks")
 def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel built from a copy, so that no old build folder helps or harms."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "__init__.py", "py.typed"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "__init__.py", "__main__.py", "py.typed"):
         shutil.copy(ROOT / name, source)
     for folder in FOLDERS:
         shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -111,7 +112,7 @@ def test_examples_and_type_markers_are_installed(wheel: set[str]) -> None:
 
 def test_nothing_but_our_packages_is_installed(wheel: set[str]) -> None:
     installed = {name for name in wheel if ".dist-info/" not in name}
-    own = {*FOLDERS, "__init__.py", "py.typed"}
+    own = {*FOLDERS, "__init__.py", "__main__.py", "py.typed"}
     assert {name.split("/")[1] for name in installed if name.startswith("cutjoint/")} == own
     assert all(name.startswith("cutjoint/") for name in installed)
 
@@ -122,3 +123,16 @@ def test_every_public_name_is_there() -> None:
     assert all(getattr(cutjoint.model, name).__name__ == name for name in cutjoint.model.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'Simulator'"):
         _ = cutjoint.model.Simulator
+
+
+def test_tests_run_in_a_folder_of_any_name(tmp_path: Path) -> None:
+    """pytest reads the clone's own `__init__.py` as a plain file if the folder is called `cutjoint-main`."""
+    file = tmp_path / "__init__.py"
+    file.write_text((ROOT / "__init__.py").read_text())
+    spec = importlib.util.spec_from_file_location("__init__", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert getattr(module, "pytest_plugins", None) is None
+    with pytest.raises(AttributeError):
+        _ = module.__path__

@@ -53,7 +53,7 @@ def test_colcon_builds_it_and_the_installed_node_runs(tmp_path: Path) -> None:
     )
     source = tmp_path / "src" / "cutjoint"
     source.mkdir(parents=True)
-    for name in ("package.xml", "CMakeLists.txt", "LICENSE", "__init__.py", "py.typed"):
+    for name in ("package.xml", "CMakeLists.txt", "LICENSE", "__init__.py", "__main__.py", "py.typed"):
         shutil.copy(ROOT / name, source)
     for name in ("model", "fmu", "ros", "examples", "benchmarks", "launch"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -30,7 +30,8 @@ UNDOES = """
 import sys
 from cutjoint.model import signals
 signals.PATIENCE = 60.0
-with signals.end_on_signal() as told:
+told = signals.Told()
+with signals.end_on_signal(told):
     try:
         try:
             print("ready", flush=True)
@@ -42,6 +43,40 @@ with signals.end_on_signal() as told:
     except KeyboardInterrupt:
         print(told.signal)
 """
+
+ON_THE_WAY = """
+import os, signal, sys, threading
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "cutjoint.model.cli.common":
+            os.kill(os.getpid(), signal.SIGINT)
+def begin(thread, start=threading.Thread.start):
+    start(thread)
+    os.kill(os.getpid(), signal.SIGINT)
+def lower(number, handler, set_handler=signal.signal):
+    set_handler(number, handler)
+    if getattr(handler, "__name__", "") == "interrupt":
+        os.kill(os.getpid(), signal.SIGINT)
+if sys.argv[1] == "import":
+    sys.meta_path.insert(0, Finder)
+elif sys.argv[1] == "thread":
+    threading.Thread.start = begin
+else:
+    signal.signal = lower
+sys.argv[1:] = ["list"]
+from cutjoint.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
+@pytest.mark.parametrize("moment", ["import", "thread", "handler"])
+def test_ctrl_c_before_the_command_has_begun(moment: str) -> None:
+    """While modules are imported, and while the handlers of signals are set: no traceback, no other code."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with start([sys.executable, "-c", ON_THE_WAY, moment], **pipes) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, err) == (130, "", "cutjoint: stopped\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")

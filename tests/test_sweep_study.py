@@ -31,7 +31,7 @@ TORQUE = 10.0
 
 
 def command(runs: int, folder: Path) -> list[str]:
-    words = [sys.executable, "-m", "cutjoint.model.cli.main", "sweep", "stewart", "--vary", *VARIED]
+    words = [sys.executable, "-m", "cutjoint", "sweep", "stewart", "--vary", *VARIED]
     words += ["--torque", f"all={TORQUE}", "--runs", str(runs), "--time", "1", "-o", str(folder)]
     return [*words, "--record", "energy", "body.platform.position[3]"]
 

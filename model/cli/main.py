@@ -62,8 +62,12 @@ def main(argv: list[str] | None = None, alone: bool | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without · or ² still gets the rest
             stream.reconfigure(errors="replace")
-    with end_on_signal() as told:
-        return _ended(arguments, told, argv is None if alone is None else alone)
+    told, alone = Told(), argv is None if alone is None else alone
+    try:
+        with end_on_signal(told):
+            return _ended(arguments, told, alone)
+    except KeyboardInterrupt:  # in the moment before, or after
+        return _stopped(told, alone)
 
 
 def _ended(arguments: list[str], told: Told, alone: bool) -> int:
@@ -220,7 +224,3 @@ def _print_once() -> Callable[..., None]:
             print(f"cutjoint: {message}", file=sys.stderr)
 
     return show
-
-
-if __name__ == "__main__":
-    sys.exit(main())
