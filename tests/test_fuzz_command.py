@@ -31,7 +31,7 @@ FINE = (0, 2, 3, 4)  # done, wrong usage or description, loops that can't be clo
 SMALL = ("fourbar", "arm", "fivebar", "slider_crank", "rolling_disc", "gripper")
 # These serve until they are stopped, or compute for minutes: they get Ctrl-C after a while.
 LONG = ("view", "node", "bench", "reproduce", "realtime", "replay", "export", "--cluster")
-A_WHILE = 3.0
+A_WHILE = 1.5
 
 # -- descriptions -----------------------------------------------------------------------------------------
 
