@@ -52,9 +52,8 @@ def add_arguments(option: Options) -> None:
     option("--ssp", "FILE", "pack several, mechanisms or FMUs there are, as a system (SSP)")
     text = "of a system: from an output to an input, by the FMUs' names"
     option("--connect", "FMU.OUTPUT=FMU.INPUT", text, **MANY)
-    option(
-        "--set", "NAME=VALUE", "parameters and start values in parameter sets, of a system FMU.NAME", **MANY
-    )
+    text = "parameters and start values in parameter sets (SI, or with a unit), of a system FMU.NAME"
+    option("--set", "NAME=VALUE", text, **MANY)
     option("--ssv", "FILE", "write parameters and start values as a parameter set beside the FMU")
     option("--progress")
     option("--json", text="print what was written as JSON")
@@ -80,7 +79,9 @@ def _write(args: argparse.Namespace) -> int:
         said.append(f"wrote {args.page}: open it in a browser, {count} input{'' if count == 1 else 's'}")
     if args.to or args.ssv or not args.page:
         target = args.to or f"{identifier(Path(name).stem)}.fmu"
-        plan = _export(args, name, target)
+        with write_atomically(target) as fmu:  # none is left beside values that are refused
+            plan = _export(args, name, fmu)
+            values = parameter_set({"": component(fmu)}, _values(args)) if args.ssv else ""
         counts = {kind: sum(v.size for v in plan.of(kind)) for kind in ("input", "output", "parameter")}
         counts["freedom"] = plan.freedoms
         written |= {"file": str(target), "runtime": args.runtime, "fmi": args.fmi, **counts}
@@ -92,8 +93,7 @@ def _write(args: argparse.Namespace) -> int:
             said.append(cost(plan, effort))
     if args.ssv:
         with write_atomically(args.ssv) as temporary:
-            text = parameter_set({"": component(target)}, _values(args))
-            Path(temporary).write_text(text, encoding="utf-8")
+            temporary.write_text(values, encoding="utf-8")
     print(to_json(written) if args.json else "\n".join(said))
     tell_written(args, parameters=args.ssv)
     return 0
@@ -124,9 +124,12 @@ def _export(args: argparse.Namespace, name: str, target: str | Path) -> Plan:
     )
 
 
-def _values(args: argparse.Namespace) -> dict[str, float]:
-    pairs = (word.partition("=") for word in args.set)
-    return {name: number(text, f"--set {name}") for name, _, text in pairs}
+def _values(args: argparse.Namespace) -> dict[str, float | str]:
+    pairs = [word.partition("=") for word in args.set]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise CutjointError(f"--set takes NAME=VALUE, not '{name}'")
+    return {name: text for name, _, text in pairs}
 
 
 def _pack(args: argparse.Namespace) -> int:

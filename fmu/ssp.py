@@ -8,11 +8,13 @@ import os
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from ..model.describe.flaws import nearest
-from ..model.errors import CutjointError
+from ..model.describe.units import parse_unit, quantity
+from ..model.errors import CutjointError, DescriptionError
 from .archive import write_zip
 from .xml_common import LONGEST, element, tool, xml_number, xml_text
 
@@ -76,14 +78,15 @@ def write_ssp(
     path: str | os.PathLike[str],
     fmus: Mapping[str, str | os.PathLike[str]],
     connections: Iterable[tuple[str, str]] = (),
-    values: Mapping[str, float] | None = None,
+    values: Mapping[str, float | str] | None = None,
     name: str = "system",
 ) -> None:
     """Pack FMUs by name into an SSP.
 
     Connections lead from outputs to inputs, each said as `fmu.variable`; other inputs are left to the host.
     Parameters and start values are in a parameter set of each FMU, with some `values`, called as
-    `fmu.variable`, instead of its own; a set of all of them is there for importers that take only one.
+    `fmu.variable`, instead of its own, numbers or texts with units; a set of all of them is there for
+    importers that take only one.
     """
     parts = {key: component(fmu) for key, fmu in fmus.items()}
     joined = [(_place(parts, a, "output"), _place(parts, b, "input")) for a, b in connections]
@@ -117,7 +120,7 @@ def _place(parts: Mapping[str, Component], text: str, kind: str) -> Place:
     return of, variable
 
 
-def parameter_set(parts: Mapping[str, Component], values: Mapping[str, float]) -> str:
+def parameter_set(parts: Mapping[str, Component], values: Mapping[str, float | str]) -> str:
     """The text of an SSV with every parameter and start value; with one FMU called "", its own names."""
     root = _root(VALUES, "ParameterSet", "initialValues")
     group = element(root, "ssv:Parameters")
@@ -126,10 +129,22 @@ def parameter_set(parts: Mapping[str, Component], values: Mapping[str, float]) -
         if name not in known:
             raise CutjointError(f"--set: there is no parameter '{name}'; {nearest(name, known)}")
     for name, c in known.items():
-        value = xml_number(values[name]) if name in values else c.start
+        value = xml_number(_number(name, values[name], c.unit)) if name in values else c.start
         element(element(group, "ssv:Parameter", name=name), f"ssv:{c.type}", value=value, unit=c.unit)
     _units(root, "ssv", parts, "parameter")
     return xml_text(root)
+
+
+def _number(name: str, given: float | str, unit: str | None) -> float:
+    """A value in the unit of its variable; of units that are not SI's, a plain number."""
+    known = parse_unit(unit or "1")
+    try:
+        value = quantity(given, unit if unit and known and known[:2] == (1, 0) else "1")
+    except DescriptionError as problem:
+        raise CutjointError(f"--set {name} {problem}") from None
+    if not isfinite(value):
+        raise CutjointError(f"--set {name} must be a finite number")
+    return value
 
 
 def _structure(name: str, parts: Mapping[str, Component], joined: list[tuple[Place, Place]]) -> str:

@@ -6,7 +6,15 @@ import sys
 from typing import Any
 
 from ..model import CutjointError, load
-from ..model.cli.common import MANY, Options, check_name, check_targets, number, read_gravity
+from ..model.cli.common import (
+    MANY,
+    Options,
+    check_name,
+    check_targets,
+    number,
+    read_gravity,
+    read_joints,
+)
 from ..model.errors import brought_by
 from ..model.files import write_atomically
 from .settings import MODES, SETTINGS
@@ -26,7 +34,7 @@ def add_arguments(option: Options) -> None:
     option("--rate", "HZ", "periods a simulated second (default 1000)")
     option("--step", "S", "integration step (default one a period)")
     option("--gravity")
-    option("--start", "JOINT=VALUE", "coordinates held at the start", nargs="+")
+    option("--start", "JOINT=VALUE", "coordinates held at the start (rad, m, or 10deg)", **MANY)
     option("--clock", text="publish /clock with simulated time")
     option("--record", "FILE", "record all that is published, and what replay needs, as MCAP")
     option("--param", "NAME=VALUE", "any parameter of the node", **MANY)
@@ -73,7 +81,7 @@ def _control(args: argparse.Namespace) -> str:
     hardware = {
         "step": args.step or "",
         "gravity": ",".join(repr(float(x)) for x in numbers),
-        "start": " ".join(args.start or ()),
+        "start": _start(args),
         "mode": "real_time" if args.mode == "real_time" else "lock_step",
     }
     library = args.library or f"{mechanism.name}.so"
@@ -103,12 +111,23 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
         **{name: getattr(args, name) or None for name in ("mechanism", "mode")},
         **{n: number(getattr(args, n), f"--{n}", unit) for n, unit in UNITS.items() if getattr(args, n)},
         "gravity": list(gravity) if isinstance(gravity, tuple) else gravity,
-        "start": " ".join(args.start) if args.start else None,
+        "start": _start(args) or None,
         "publish_clock": True if args.clock else None,
         "record": args.record or None,
         "compile": False if args.no_compile else None,
     }
     return values | {name: value for name, value in told.items() if value is not None}
+
+
+def _start(args: argparse.Namespace) -> str:
+    """Joints and coordinates as the node's parameter has them: in SI units."""
+    if not args.start:
+        return ""
+    if not args.mechanism:
+        raise CutjointError("--start needs MECHANISM; beside a file of parameters, 'start' is one of them")
+    held = read_joints(args.start, load(args.mechanism), "--start").items()
+    whole = ((name, values if isinstance(values, list) else [values]) for name, values in held)
+    return " ".join(f"{name}={','.join(map(repr, values))}" for name, values in whole)
 
 
 def _value(text: str) -> Any:

@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 from cutjoint.model.cli import list as command_list
 from cutjoint.model.cli import main as command
+from cutjoint.model.cli import view
+from cutjoint.model.cli.common import Options
+from cutjoint.model.cli.parser import Parser
 from cutjoint.model.errors import AssemblyError, DescriptionError, SimulationError
 from processes import CUTJOINT, PATIENCE, start
 
@@ -74,6 +77,38 @@ def test_help_does_not_wait_for_the_engine() -> None:
 def test_version(capsys: Capture) -> None:
     code, out, _ = cutjoint(capsys, "--version")
     assert code == 0 and out.startswith("cutjoint 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "mechanisms", "listed"),
+    [
+        (["--trace", "foot", "leg.yaml"], ["leg.yaml"], ["foot"]),
+        (["--trace", "foot", "knee", "fourbar", "--port", "1"], ["fourbar"], ["foot", "knee"]),
+        (["--trace", "foot", "leg.yaml", "fourbar"], ["leg.yaml", "fourbar"], ["foot"]),
+        (["--plot", "energy", "fourbar", "--trace", "foot"], ["fourbar"], ["foot"]),
+        (["--trace", "foot", "--", "mine"], ["mine"], ["foot"]),
+        (["leg.yaml", "--trace", "foot"], ["leg.yaml"], ["foot"]),
+    ],
+)
+def test_a_list_leaves_the_mechanism_its_word(
+    words: list[str], mechanisms: list[str], listed: list[str]
+) -> None:
+    """It was taken for one more of the list, and said to be missing."""
+    parser = Parser()
+    view.add_arguments(Options(parser))
+    args = parser.read(words)
+    assert (args.mechanism, args.trace) == (mechanisms, listed)
+
+
+def test_a_mechanism_that_is_missing_is_missed(capsys: Capture) -> None:
+    code, _, err = cutjoint(capsys, "linearize", "--output", "energy", "power")
+    assert code == 2 and "the following arguments are required: MECHANISM" in err
+
+
+def test_values_may_begin_with_a_minus(capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "x.png"
+    code, _, err = cutjoint(capsys, "show", "fourbar", "--picture", str(path), "--view", "-60,30")
+    assert code == 0 and path.exists(), err
 
 
 # -- what it does --------------------------------------------------------------------------

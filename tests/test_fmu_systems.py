@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import subprocess
 import sys
 import zipfile
@@ -140,9 +141,30 @@ def test_the_command_packs_mechanisms_and_fmus(tmp_path: Path, capsys: pytest.Ca
 def test_parameters_are_written_beside_an_fmu(tmp_path: Path) -> None:
     fmu, values = tmp_path / "f.fmu", tmp_path / "parameters.ssv"
     told = ["export", "fourbar", "--runtime", "python", "-o", str(fmu), "--parameter", "body.coupler.mass"]
-    assert main([*told, "--ssv", str(values), "--set", "parameter.body_coupler_mass=3"]) == 0
+    start = ["parameter.body_coupler_mass=3000 g", "start.crank_pin.speed=60 rpm"]
+    assert main([*told, "--ssv", str(values), "--set", *start]) == 0
     found = {p.name: float(p.value) for p in read_ssv(str(values)).parameters}
-    assert found["parameter.body_coupler_mass"] == 3.0 and "start.crank_pin.speed" in found
+    assert found["parameter.body_coupler_mass"] == 3.0
+    assert found["start.crank_pin.speed"] == pytest.approx(2 * math.pi)
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("start.crank_pin.speed=1 kg", "--set start.crank_pin.speed can't be in 'kg'"),
+        ("start.crank_pin.speed=x", "--set start.crank_pin.speed must be a number, not 'x'"),
+        ("start.crank_pin.speed", "--set takes NAME=VALUE, not 'start.crank_pin.speed'"),
+        ("start.crank_pin.sped=1", "did you mean 'start.crank_pin.speed'"),
+    ],
+)
+def test_refused_parameters_leave_no_fmu(
+    word: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fmu, values = tmp_path / "f.fmu", tmp_path / "parameters.ssv"
+    told = ["export", "fourbar", "--runtime", "python", "-o", str(fmu), "--ssv", str(values)]
+    assert main([*told, "--set", word]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 # -- without arrays --------------------------------------------------------------------------------

@@ -29,6 +29,9 @@ def test_patterns_stand_for_several_names() -> None:
         list(held) == ["motor1", "motor2", "motor3", "hinge1", "hinge2"]
         and held["motor3"] == 3.141592653589793
     )
+    assert read_joints(["motion=1,20 cm,0,1,0,0,0"], load("rolling_disc")) == {
+        "motion": [1, 0.2, 0, 1, 0, 0, 0]
+    }
     with pytest.raises(CutjointError, match=r"--torque: there is no motor or cylinder 'leg\*'"):
         read_torques(["leg*=1"], stewart)
 
@@ -106,3 +109,11 @@ def test_sweeps() -> None:
     assert planned.samples.grids[1][1] == ((1.0,), (2.0,))
     with pytest.raises(CutjointError, match=r"--vary body\.coupler\.mass=1 m: can't be in 'm'"):
         sweep("fourbar", ["body.coupler.mass=1 m"], 0.1)
+
+
+def test_starts_of_a_node(capsys: Capture) -> None:
+    words = ["node", "--urdf", "--ros2-control", "--start", "crank_pin=-10 deg", "fourbar"]
+    assert command.main(words) == 0
+    assert '<param name="start">crank_pin=-0.17453292519943295</param>' in capsys.readouterr().out
+    assert command.main(["node", "fourbar", "--start", "crank_pin=1 m"]) == 2
+    assert "--start crank_pin can't be in 'm'" in capsys.readouterr().err

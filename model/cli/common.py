@@ -106,6 +106,14 @@ def number(text: str, option: str, unit: str | None = None) -> float:
     return value
 
 
+def read_numbers(text: str, option: str, units: Sequence[str]) -> list[float]:
+    """Several with commas, each with its unit or without."""
+    parts = text.split(",")
+    if len(parts) != len(units):
+        raise CutjointError(f"{option} takes {len(units)} number(s), not {len(parts)}")
+    return [number(part.strip(), option, unit) for part, unit in zip(parts, units, strict=True)]
+
+
 def positive(text: str, option: str, unit: str | None = None) -> float:
     """A number above zero."""
     value = number(text, option, unit)
@@ -115,14 +123,13 @@ def positive(text: str, option: str, unit: str | None = None) -> float:
 
 
 def read_pairs(
-    words: Sequence[str], known: Sequence[str] | Mapping[str, str], option: str, what: str
-) -> dict[str, float]:
+    words: Sequence[str], known: Mapping[str, Sequence[str]], option: str, what: str
+) -> dict[str, list[float]]:
     """`name=value` words as a mapping; `all=value` stands for every known name, `motor*=value` for some.
 
-    Values may have units where `known` names them.
+    known : name -> the unit of each of its numbers.
     """
-    units = known if isinstance(known, Mapping) else {}
-    pairs: dict[str, float] = {}
+    pairs: dict[str, list[float]] = {}
     for word in words:
         name, equals, text = word.partition("=")
         if not equals:
@@ -130,7 +137,7 @@ def read_pairs(
         everything = name == "all" and "all" not in known
         some = [] if name in known else [each for each in known if fnmatchcase(each, name)]
         for each in known if everything else some or [check_name(name, known, option, what)]:
-            pairs[each] = number(text, f"{option} {name}", units.get(each))
+            pairs[each] = read_numbers(text, f"{option} {name}", known[each])
         if everything and not known:
             number(text, f"{option} {name}")
     return pairs
@@ -163,15 +170,19 @@ def prepared(
 
 def read_torques(words: Sequence[str], mechanism: Mechanism) -> dict[str, float]:
     """What `--torque` gives: inputs and their values."""
-    units = {v.name: v.unit for v in _names(mechanism).inputs.columns()}
-    return read_pairs(words, units, "--torque", "motor or cylinder")
+    units = {v.name: [v.unit] for v in _names(mechanism).inputs.columns()}
+    found = read_pairs(words, units, "--torque", "motor or cylinder")
+    return {name: value for name, (value,) in found.items()}
 
 
-def read_joints(words: Sequence[str], mechanism: Mechanism) -> dict[str, float]:
-    """What `--set` holds: joints and their coordinates."""
+def read_joints(
+    words: Sequence[str], mechanism: Mechanism, option: str = "--set"
+) -> dict[str, float | list[float]]:
+    """What `--set` holds: joints and their coordinates, several with commas."""
     kinds = {joint.name: mechanism.joint_type(joint) for joint in mechanism.joints}
-    units = {name: kind.position_units[0] if kind and kind.nq == 1 else "1" for name, kind in kinds.items()}
-    return read_pairs(words, units, "--set", "joint")
+    units = {name: kind.position_units if kind else () for name, kind in kinds.items()}
+    found = read_pairs(words, units, option, "joint")
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 
 
 def read_parameters(words: Sequence[str], mechanism: Mechanism) -> dict[str, Any]:
@@ -190,12 +201,8 @@ def read_parameters(words: Sequence[str], mechanism: Mechanism) -> dict[str, Any
             alone, units = at.alone, at.units
         else:
             check_name(name, list(known.named), "--parameter", "parameter")
-        parts = text.split(",")
-        if len(parts) != len(units):
-            raise CutjointError(f"--parameter {name} takes {len(units)} number(s), not {len(parts)}")
-        pairs = zip(parts, units, strict=True)
-        numbers = [number(part.strip(), f"--parameter {name}", unit) for part, unit in pairs]
-        found[name] = numbers[0] if alone else numbers
+        values = read_numbers(text, f"--parameter {name}", units)
+        found[name] = values[0] if alone else values
     return found
 
 

@@ -24,6 +24,7 @@ from typing import Any
 from ..errors import AssemblyError, CutjointError, SimulationError, UnknownName
 from ..signals import Told, end_on_signal
 from .common import Options
+from .parser import Parser
 
 # Name -> module, one-line help. Those whose module is not installed are not offered.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -112,19 +113,19 @@ def _dispatch(arguments: list[str]) -> int:
     if arguments and arguments[0] in COMMANDS and _exists(COMMANDS[arguments[0]][0]):
         name = arguments[0]
         module = importlib.import_module(COMMANDS[name][0])
-        parser = argparse.ArgumentParser(
+        parser = Parser(
             prog=f"cutjoint {name}",
             description=module.HELP,
             epilog="example:\n" + "\n".join(f"  {line}" for line in module.EXAMPLE.strip().splitlines()),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(Options(parser))
-        return int(module.run(parser.parse_args(arguments[1:])))
-    parser = _top_parser()
+        return int(module.run(parser.read(arguments[1:])))
+    top = _top_parser()
     if not arguments:
-        parser.print_help()
+        top.print_help()
         return USAGE
-    rest = parser.parse_args(arguments).command
+    rest = top.parse_args(arguments).command
     near = difflib.get_close_matches(rest, available(), n=1)
     hint = f"did you mean '{near[0]}'?" if near else "see 'cutjoint --help'"
     raise CutjointError(f"there is no command '{rest}'; {hint}")

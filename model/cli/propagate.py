@@ -125,11 +125,11 @@ def _changes(args: argparse.Namespace, mechanism: Mechanism) -> dict[str, Any]:
         change[name] = numbers[0] if len(numbers) == 1 else numbers
     for word in args.stretch:
         body, *joints = word.partition("=")[0].split(":")
-        by = read_pairs([word], {word.partition("=")[0]: "m"}, "--stretch", "body")
+        ((by,),) = read_pairs([word], {word.partition("=")[0]: ["m"]}, "--stretch", "body").values()
         if len(joints) not in (0, 2):
             raise CutjointError(f"--stretch takes BODY=METRES or BODY:JOINT1:JOINT2=METRES, not '{word}'")
         pair = (joints[0], joints[1]) if joints else None
-        change |= stretch(mechanism, body, next(iter(by.values())), pair)
+        change |= stretch(mechanism, body, by, pair)
     return change
 
 

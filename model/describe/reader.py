@@ -27,11 +27,12 @@ Check = Callable[[Mechanism], Mechanism]
 
 def list_examples() -> dict[str, str]:
     """The mechanisms that ship: name, which `load` takes, and a line on what each is."""
-    heads = {name: _example(name).partition("\nbodies:")[0] for name in _example_names()}  # quicker to read
+    heads = {name: _example(name).partition("\nbodies:")[0] for name in example_names()}  # quicker to read
     return {name: str(parse(head).values["description"]) for name, head in heads.items()}
 
 
-def _example_names() -> list[str]:
+def example_names() -> list[str]:
+    """What `load` takes by name."""
     files = resources.files(examples).iterdir()
     return sorted(f.name.removesuffix(".yaml") for f in files if f.name.endswith(".yaml"))
 
@@ -48,11 +49,11 @@ def load_with(source: str | os.PathLike[str], check: Check) -> Mechanism:
 def source_of(source: str | os.PathLike[str]) -> tuple[str, str]:
     """The text behind the name of an example or the path of a file, and what messages call it."""
     text = os.fspath(source)
-    if not isinstance(source, Path) and text in _example_names():
+    if not isinstance(source, Path) and text in example_names():
         return _example(text), f"{text}.yaml"
     path = Path(text)
     if not path.exists():
-        hint = nearest(path.stem, _example_names()).replace("known:", "the examples are")
+        hint = nearest(path.stem, example_names()).replace("known:", "the examples are")
         raise DescriptionError(f"there is no example or file '{text}'; {hint}")
     if path.is_dir():
         raise DescriptionError(f"'{text}' is a folder; give the path of a description file in it")
