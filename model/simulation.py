@@ -16,15 +16,17 @@ from .run import assembly, inverse, poses
 from .run.assembly import AssemblyReport
 from .run.events import Event
 from .run.inputs import Controller, Inputs, as_laws
-from .run.integrate import FixedSteps, recorded, run_recorded
+from .run.integrate import FixedSteps, run_recorded
 from .run.local_form import LocalSolver
 from .run.mobility import Mobility, mobility
+from .run.recording import recorded
 from .run.steppers import STEPPERS
 from .run.steppers import stepper as chosen_stepper
+from .run.stretches import goes_in_stretches, run_in_stretches
 from .run.trajectory import Trajectory
 from .run.variable import VariableSteps
 from .state import LiveState
-from .variables import Variables
+from .variables import Variable, Variables
 
 METHODS = ("fixed", "variable", "local")
 
@@ -124,14 +126,19 @@ class Simulation(LiveState, Displayed):
             raise SimulationError(f"there is no method '{method}'; known: {', '.join(METHODS)}")
         events, columns = tuple(events), recorded(self.engine.variables, record)
         driven = self._driven(inputs or {}, controller, duration, step) if inputs or controller else None
-        if method == "fixed":
-            solver = FixedSteps(self, duration, step, bool(events), driven)
+        held = driven is None and not events
+        trajectory: Trajectory
+        if method == "fixed" and held and self._in_stretches(columns):
+            trajectory = self.alone(run_in_stretches, self, duration, step, columns, progress)
         else:
-            solver = self._solver(method, self.time + duration, tolerance, driven)
-            solver.spacing = step
-        trajectory: Trajectory = self.alone(
-            run_recorded, self, solver, duration, step, columns, progress, events, driven
-        )
+            if method == "fixed":
+                solver: Any = FixedSteps(self, duration, step, bool(events), driven)
+            else:
+                solver = self._solver(method, self.time + duration, tolerance, driven)
+                solver.spacing = step
+            trajectory = self.alone(
+                run_recorded, self, solver, duration, step, columns, progress, events, driven
+            )
         advice = "take smaller steps" if method == "fixed" else "tighten the tolerance"
         trajectory.judgement.warn(self.mechanism.name, advice)
         trajectory.warn()
@@ -151,6 +158,10 @@ class Simulation(LiveState, Displayed):
 
     def _solver(self, method: str, end: float, tolerance: float, inputs: Inputs | None = None) -> Any:
         return (VariableSteps if method == "variable" else LocalSolver)(self, end, tolerance, inputs)
+
+    def _in_stretches(self, columns: Iterable[Variable]) -> bool:
+        """Whether steps with held inputs need nothing of Python between them."""
+        return goes_in_stretches(self, columns)
 
     # -- reading: see also `outputs` and `accelerations` ---------------------------------------
 

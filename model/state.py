@@ -94,6 +94,11 @@ class LiveState:
         return float(self._work[0])
 
     @property
+    def memory(self) -> tuple[np.ndarray, ...]:
+        """q, v, work, u, p where they are, for code that works on them directly."""
+        return self.q, self.v, self._work, self.u, self._p
+
+    @property
     def state(self) -> State:
         """A copy of the present state; setting one asks for closed loops."""
         sensed = self.samples.memory.copy() if self.samples else NO_SAMPLES

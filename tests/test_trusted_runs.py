@@ -116,6 +116,7 @@ def test_a_block_with_friction_stops_where_it_should() -> None:
     told = s.run(0.1).judgement
     assert s.q[0] == pytest.approx(0.01, rel=1e-3)
     assert told.trusted
+    assert told.undecided == 0  # a block on a guide has no singular pose; it was told of 24
 
 
 @pytest.mark.parametrize(("duration", "step"), [(5.0, 1.0), (1.0, 1e9)])

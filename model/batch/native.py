@@ -68,7 +68,7 @@ class Job(ctypes.Structure):
             (name, INTEGER)
             for name in ("u_run", "u_step", "p_run", "gain_run", "reference_run", "reference_step")
         ),
-        *((name, NUMBERS) for name in ("series", "last", "least", "most", "ledger")),
+        *((name, NUMBERS) for name in ("series", "works", "last", "least", "most", "ledger")),
         *((name, INTEGERS) for name in ("taken", "status")),
         *((name, INTEGER) for name in ("next", "done", "stop")),
     ]

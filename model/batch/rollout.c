@@ -22,7 +22,7 @@ typedef struct {
   double *q, *v, *work;  /* a row a run, from the start to the end */
   const double *u, *p, *gain, *reference;
   integer u_run, u_step, p_run, gain_run, reference_run, reference_step;  /* from one to the next */
-  double *series, *last, *least, *most, *ledger;  /* what is recorded; 0 if not wanted */
+  double *series, *works, *last, *least, *most, *ledger;  /* what is recorded; 0 if not wanted */
   integer *taken, *status;
   integer next, done, stop;  /* shared by the threads */
 } job;
@@ -120,8 +120,9 @@ static void step(const kernel *k, const room *r, const job *j, const place *s, i
   call(k, r, in, 6, out, 4);
 }
 
-static void record(const job *j, const double *y, integer run, integer sample) {
+static void record(const job *j, const double *y, double work, integer run, integer sample) {
   integer samples = 1 + j->steps / j->every;
+  if (j->works) j->works[run * samples + sample] = work;
   for (integer i = 0; i < j->ny; ++i) {
     if (j->series) j->series[(run * samples + sample) * j->ny + i] = y[i];
     integer at = run * j->ny + i;
@@ -215,7 +216,7 @@ static inline __attribute__((always_inline)) int move_block(job *j, integer firs
         for (integer c = 0; c < width && lane + c < count; ++c)
           if (alive[lane + c]) {
             out_of_lane(row, at->y, j->ny, width, c);
-            record(j, row, first + lane + c, k / j->every);
+            record(j, row, all.x[(nx - 1) * lanes + lane + c], first + lane + c, k / j->every);
           }
       }
     }

@@ -109,7 +109,10 @@ def _native(
         *(memory_of(x) for x in (result.q, result.v, result.work, u, p, K, x0)),
         *(_run_distance(u), u.shape[2] * (u.shape[1] > 1), _run_distance(p)),
         *(0, 0, 0) if K is None else (_run_distance(K), _run_distance(x0), nx * (x0.shape[1] > 1)),
-        *(memory_of(x) for x in (result.series, result.last, result.least, result.most, result.verdicts)),
+        *(
+            memory_of(x)
+            for x in (result.series, None, result.last, result.least, result.most, result.verdicts)
+        ),
         *(memory_of(x) for x in (result.steps, result.ends)),
         *(0, 0, 0),
     )

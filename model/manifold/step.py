@@ -223,7 +223,7 @@ def refined(
     place = ca.vertcat(ended[0][:-nz], ca.MX.zeros(nz, 1)) if nz else ended[0]
     turned, straight = energy(eq)(place, ended[1] - v1, p)[0], energy(eq)(q1, v1, p)[0]
     undecided = ca.logic_and(error1 <= UNDECIDED, turned > JUMP**2 * straight)
-    undecided = ca.MX(0) if nz and not eq.tree.cuts else undecided
+    undecided = undecided if eq.tree.cuts else ca.MX(0)  # an open tree has no singular pose
     leapt = ca.logic_or(undecided, error1 < worst)
     q2, v2, work2 = (ca.if_else(leapt, a, b) for a, b in zip((q1, v1, work1), ended, strict=True))
     before, after = energy(eq)(q, v, p), energy(eq)(q2, v2, p)

@@ -1,18 +1,16 @@
-"""Runs over time: fixed steps, or variable steps to a tolerance, with recording."""
+"""Runs over time: fixed steps, or variable steps to a tolerance."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import pairwise, takewhile
-from math import isfinite
 from typing import Protocol
 
 import numpy as np
 
 from ..errors import SimulationError
 from ..manifold.step import VERDICT
-from ..state import LiveState, State
+from ..state import LiveState
 from ..thresholds import (
-    CUT_OFF,
     IN_A_RECORD,
     LEAST_TOLERANCE,
     MOST_PLANNED,
@@ -21,107 +19,15 @@ from ..thresholds import (
     SAME_TIME,
     STEPS_BETWEEN,
 )
-from ..variables import Variable, Variables
+from ..variables import Variable
 from .events import Event, Watch
 from .inputs import Inputs
-from .judgement import Audit
+from .recording import Recorded, Recorder
 from .sampling import Sensing
-from .trajectory import Seen, Trajectory
+from .trajectory import Trajectory
 
 Slope = Callable[[float, np.ndarray], np.ndarray]
 Place = tuple[np.ndarray, np.ndarray, float]  # q, v, work
-SEEN_EVERY = 1 / 25  # seconds between states that are kept to see the motion by
-MOST_SEEN = 1000  # of these
-ENERGIES = ("energy_kinetic", "energy_potential")  # what a run is judged by
-
-
-class Recorded(Protocol):
-    """What a run needs of a simulation."""
-
-    @property
-    def time(self) -> float: ...
-    def read(self, rows: np.ndarray) -> np.ndarray: ...
-    def go(self, time: float, q: np.ndarray, v: np.ndarray, work: float) -> None: ...
-
-
-class Recorder:
-    """Collects chosen outputs at chosen times, and the energies of a simulation that has them."""
-
-    def __init__(self, simulation: Recorded, columns: Iterable[Variable]):
-        self.simulation = simulation
-        chosen = tuple(columns)
-        self.names = tuple(column.name for column in chosen)
-        self.units = tuple(column.unit for column in chosen)
-        rows = [column.where.start for column in chosen]
-        if isinstance(simulation, LiveState):
-            rows += [x.where.start for x in simulation.engine.variables.outputs.columns(ENERGIES)]
-        self.index = np.array(rows, int)
-        self.time: list[float] = []
-        self.rows: list[np.ndarray] = []
-        self.audit = Audit()
-        known = simulation.engine.variables.inputs.columns() if isinstance(simulation, LiveState) else ()
-        self.inputs = known
-        self.states: list[State] = []  # some, to see the motion by
-        self._spacing = SEEN_EVERY
-        self.lowest, self.highest = np.zeros((2, len(self.inputs)))  # of each, and zero
-
-    def add(self) -> None:
-        s, n = self.simulation, len(self.names)
-        y = s.read(self.index)
-        self.time.append(s.time)
-        self.rows.append(y[:n])
-        if isinstance(s, LiveState):
-            kinetic, potential = y[n:]
-            self.audit.add(kinetic, potential, s.work)
-            np.minimum(self.lowest, s.u, out=self.lowest)
-            np.maximum(self.highest, s.u, out=self.highest)
-            if not self.states or s.time >= self.states[-1].time + self._spacing:
-                self._see(s.state)
-
-    def _see(self, state: State) -> None:
-        """Keep a state; when there are many, every second one goes, and fewer come."""
-        self.states.append(state)
-        if len(self.states) > MOST_SEEN:
-            del self.states[1::2]
-            self._spacing *= 2
-
-    def cut_off(self) -> tuple[tuple[Variable, float], ...]:
-        """Inputs that were asked for more than they have, and how much."""
-        found = []
-        for x, a, b in zip(self.inputs, self.lowest.tolist(), self.highest.tolist(), strict=True):
-            slack = CUT_OFF * max((abs(end) for end in (x.low, x.high) if isfinite(end)), default=0.0)
-            if a < x.low - slack or b > x.high + slack:
-                found.append((x, b if b > x.high + slack else a))
-        return tuple(found)
-
-    def _seen(self) -> Seen | None:
-        """The states that were kept, and the last."""
-        s = self.simulation
-        if not isinstance(s, LiveState):
-            return None
-        last = () if self.states[-1].time == s.time else (s.state,)
-        return Seen(s.engine, (*self.states, *last))
-
-    def trajectory(self, watch: Watch, tally: np.ndarray) -> Trajectory:
-        values = np.array(self.rows).reshape(len(self.rows), len(self.names))
-        judgement = self.audit.judgement(tally)
-        return Trajectory(
-            np.array(self.time),
-            self.names,
-            values,
-            tuple(watch.found),
-            judgement,
-            self.units,
-            self.audit.energies,
-            self.cut_off(),
-            self._seen(),
-        )
-
-
-def recorded(table: Variables, names: Iterable[str] | None) -> tuple[Variable, ...]:
-    """The columns to record: positions and speeds of all joints and what the description names, if None."""
-    joints = [n for n in table.outputs.named if n.startswith("joint.") and not n.endswith(".acceleration")]
-    return table.outputs.columns([*joints, *table.own, "energy", "loop.residual"] if names is None else names)
 
 
 def step_plan(begin: float, duration: float, h: float) -> list[tuple[float, float]]:
@@ -346,4 +252,4 @@ def run_recorded(
         sensing.until(simulation.time)
     if recorder.time[-1] != simulation.time:
         recorder.add()
-    return recorder.trajectory(watch, solver.tally)
+    return recorder.trajectory(watch.found, solver.tally)

@@ -64,15 +64,16 @@ class Audit:
     """Follows the energies of a run from record to record."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[float, float, float]] = []
+        self._rows: list[np.ndarray] = []
 
-    def add(self, kinetic: float, potential: float, work: float) -> None:
-        self._rows.append((kinetic, potential, work))
+    def add(self, rows: np.ndarray) -> None:
+        """Kinetic and potential energy and work at some records, (n, 3)."""
+        self._rows.append(rows)
 
     @property
     def energies(self) -> np.ndarray | None:
         """Kinetic and potential energy and work at every record, if they were followed."""
-        return np.array(self._rows) if self._rows else None
+        return np.concatenate(self._rows) if self._rows else None
 
     def judgement(self, tally: np.ndarray) -> Judgement:
         """`tally` counts steps judged, and sums up their verdicts."""
@@ -82,10 +83,9 @@ class Audit:
             int(said[name]) for name in ("refined", "unsettled", "undecided", "tries")
         )
         counts = judged, refined, unsettled, undecided, tries, float(said["made_up"])
-        if not self._rows:
+        if (rows := self.energies) is None:
             return Judgement(*counts)
         with np.errstate(all="ignore"):
-            rows = np.array(self._rows)
             balance = rows @ (1.0, 1.0, -1.0)
             scale = rows[:, 0].max() + np.ptp(rows[:, 1:], axis=0).sum()
             floor = ENERGY_ROUND_OFF * max(len(rows), judged) * np.abs(rows).max(axis=0).sum()

@@ -13,6 +13,7 @@ from ...manifold.step import HELD
 from ...run.inputs import Inputs
 from ...run.steppers import STEPPERS
 from ...simulation import Simulation
+from ...variables import Variable
 from . import accelerations, stabilization, thesis_charts
 from .chart_form import ChartSolver
 from .huang import Taylor
@@ -103,3 +104,6 @@ class MethodSimulation(Simulation):
                 raise SimulationError("the papers' charts hold their inputs; give none over time")
             return ChartSolver(self.method(), end, tolerance)
         return super()._solver(method, end, tolerance, inputs)
+
+    def _in_stretches(self, columns: Iterable[Variable]) -> bool:
+        return self._way == "traced" and super()._in_stretches(columns)
