@@ -4,6 +4,7 @@ Names from a description reach the C only inside string literals, escaped.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
@@ -44,6 +45,7 @@ OF_LOOPS = (
     "sha256.c",
 )
 NATIVE_HEADERS = ("core.h", "native.h", "native_inside.h", "loop.h")
+FARTHEST = sys.float_info.max  # C has no word for infinity
 STARTING = (
     "cj_assembly",
     "cj_start_speeds",
@@ -208,10 +210,15 @@ def _tables(plan: Plan, traced: list[ca.Function]) -> str:
     for move, link in tree.moves:
         if move.plain:
             q_of_v[link.v.start] = link.q.start
+    limits = [
+        plan.mechanism.joint(name).limits for name, at in tree.q.items() for _ in range(at.start, at.stop)
+    ]
     distance = plan.simulation.variables().outputs.find("singularity.distance").where.start
-    doubles = {
+    doubles: dict[str, Iterable[float]] = {
         "initial_q": state.q,
         "initial_v": state.v,
+        "lowest_q": [max(low, -FARTHEST) for low, _ in limits],
+        "highest_q": [min(high, FARTHEST) for _, high in limits],
         "guess_q": start_guess(plan.simulation.engine),
         "default_speed": wanted_speeds(plan),
         "default_p": plan.simulation.p,

@@ -1,12 +1,13 @@
 """`cutjoint export`: write a mechanism as an FMU."""
 
 import argparse
+import shutil
 from pathlib import Path
 from typing import Any
 
 from ..model.cli.common import MANY, Options, check_targets, number, progress_lines, tell_written, to_json
 from ..model.errors import CutjointError
-from ..model.files import write_atomically
+from ..model.files import check_writable, write_atomically
 from ..model.programs import scratch_folder
 from . import c_compile
 from .c_compile import PLATFORMS
@@ -79,9 +80,12 @@ def _write(args: argparse.Namespace) -> int:
         said.append(f"wrote {args.page}: open it in a browser, {count} input{'' if count == 1 else 's'}")
     if args.to or args.ssv or not args.page:
         target = args.to or f"{identifier(Path(name).stem)}.fmu"
-        with write_atomically(target) as fmu:  # none is left beside values that are refused
-            plan = _export(args, name, fmu)
+        check_writable(target)
+        with scratch_folder("export-") as folder:  # none is left beside values that are refused
+            plan = _export(args, name, fmu := folder / "it.fmu")
             values = parameter_set({"": component(fmu)}, _values(args)) if args.ssv else ""
+            with write_atomically(target) as temporary:
+                shutil.copyfile(fmu, temporary)
         counts = {kind: sum(v.size for v in plan.of(kind)) for kind in ("input", "output", "parameter")}
         counts["freedom"] = plan.freedoms
         written |= {"file": str(target), "runtime": args.runtime, "fmi": args.fmi, **counts}

@@ -38,6 +38,26 @@ def test_angles_without_digits_are_refused(tmp_path: Path) -> None:
         Simulation("fourbar", compile=False).assemble({"crank_pin": -1e10})
 
 
+LIMITED = """
+name: limited
+bodies:
+  arm: {mass: 1, com: [0, 0, -0.1], inertia: [0.1, 0.1, 0.1]}
+joints:
+  pin: {type: revolute, parent: ground, child: arm, at: [0, 0, 0], axis: [0, 1, 0], limits: [-0.5, 0.5]}
+"""
+
+
+def test_a_joint_is_not_held_beyond_its_stops(tmp_path: Path) -> None:
+    """Its spring would hurl it off; the description's own start was refused, these were not."""
+    file = tmp_path / "limited.yaml"
+    file.write_text(LIMITED)
+    told = r"joint 'pin': 2 is beyond the limits, -0\.5 to 0\.5; hold it within them"
+    with pytest.raises(SimulationError, match=told):
+        Simulation(str(file), compile=False).assemble({"pin": 2.0})
+    with pytest.raises(SimulationError, match=told):
+        Simulation(str(file), start={"pin": 2.0}, compile=False)
+
+
 def test_an_implicit_step_where_one_half_of_a_matrix_has_more_zeros(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

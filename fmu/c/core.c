@@ -297,6 +297,12 @@ static cj_status check_value(cj_instance* s, unsigned slot, double value)
         return cj_refuse(s, "value reference %u was given %g; NaN and infinity are refused and nothing was set", slot, value);
     if (s->now.phase == CJ_BETWEEN && !IN(slot, SLOT_INPUT, NU))
         return cj_refuse(s, "value reference %u is no input and can't be set during a step", slot);
+    if (IN(slot, SLOT_START_Q, NQ - NI)) { /* but the start that is assembled anyway */
+        const unsigned k = slot - SLOT_START_Q;
+        if ((value < lowest_q[k] || value > highest_q[k]) && value != initial_q[k])
+            return cj_refuse(s, "value reference %u, a start, was given %g, which is beyond the limits of its joint, %g to %g", slot,
+                             value, lowest_q[k], highest_q[k]);
+    }
     const int tunable = IN(slot, SLOT_INPUT, NU) || (IN(slot, SLOT_PARAMETER, NPARAMETER) && !fixed_p[slot - SLOT_PARAMETER]);
     if (tunable || starting(s)) return CJ_OK;
     return cj_refuse(s, "value reference %u shapes the mechanism or its start and can be set before the end of initialization only",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CutjointError
+from ..files import write_atomically
 from ..papers import STUDIES, Study
 from ..show.table import table
 from .common import Options, progress_bar, to_json
@@ -34,10 +35,9 @@ def studies_here() -> list[str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.figures:
-        folder = Path(args.figures)
-        if folder.exists() and not folder.is_dir():
-            raise CutjointError(f"--figures: '{folder}' is a file; give a folder")
+    folder = Path(args.figures or ".")
+    if folder.exists() and not folder.is_dir():
+        raise CutjointError(f"--figures: '{folder}' is a file; give a folder")
     names = studies_here() if args.study == "all" else [args.study]
     collected = {}
     for name in names:
@@ -53,14 +53,15 @@ def run(args: argparse.Namespace) -> int:
                 rows = [(words[v.reproduces], v.claim, v.paper, v.ours, v.why) for v in found.verdicts]
                 print(table(rows, ("reproduces", "claim", "paper", "ours", "why")) + "\n")
         if args.figures:
-            from ..show.plot import save_figure
+            from ..show.plot import as_png
 
-            Path(args.figures).mkdir(parents=True, exist_ok=True)
-            for figure_name, figure in found.figures().items():
-                path = Path(args.figures) / f"{name}-{figure_name}.png"
-                save_figure(path, figure)
+            drawn = {f"{name}-{of}.png": as_png(figure) for of, figure in found.figures().items()}
+            folder.mkdir(parents=True, exist_ok=True)  # not before: who stops the drawing finds nothing
+            for file, picture in drawn.items():
+                with write_atomically(folder / file) as temporary:
+                    temporary.write_bytes(picture)
                 if not args.json:
-                    print(f"figure: {path}")
+                    print(f"figure: {folder / file}")
     if args.json:
         print(to_json(collected if args.study == "all" else collected[args.study]))
     elif args.study == "all":

@@ -4,6 +4,7 @@
 one sentence. It serves descriptions from files and those built in Python alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -97,18 +98,22 @@ def _item(item: Any, place: Place, around: Around) -> Any:
 
 
 def _starts_within(values: dict[str, Any], place: Place, around: Around) -> None:
-    """A start has digits left, and is not beyond a stop, whose spring would hurl the joint off."""
+    """A start has digits left, and is not beyond a stop."""
     units = around.kind.position_units if around.kind else ()
     for value, unit in zip(values["start"], units, strict=False):
         if unit == "rad" and abs(value) > LARGEST_ANGLE:
             sentence = f"of {value:g} rad has no digits left to tell poses apart; leave whole turns out"
             raise field_flaw((*place, "start"), sentence)
-    low, high = values["limits"]
-    if len(values["start"]) == 1 and not low <= values["start"][0] <= high:
-        raise field_flaw(
-            (*place, "start"),
-            f"{values['start'][0]:g} is beyond the limits, {low:g} to {high:g}; move one of them",
-        )
+    if problem := beyond_limits(values["start"], values["limits"]):
+        raise field_flaw((*place, "start"), f"{problem}; move one of them")
+
+
+def beyond_limits(coordinates: Sequence[float], limits: tuple[float, float]) -> str:
+    """What is wrong with where a joint is put: beyond a stop, whose spring would hurl it off. Else ""."""
+    low, high = limits
+    if len(coordinates) != 1 or low <= coordinates[0] <= high:
+        return ""
+    return f"{coordinates[0]:g} is beyond the limits, {low:g} to {high:g}"
 
 
 def _apart(values: dict[str, Any], place: Place, around: Around) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..describe.check import beyond_limits
 from ..display import Displayed
 from ..engine import Engine
 from ..equations.prescribed import accelerated, driven_joint
@@ -82,7 +83,10 @@ def _held(engine: Engine, q: np.ndarray, held: Mapping[str, Any]) -> tuple[np.nd
     """The pose with joints where they are held, and which speeds are free then."""
     q, free = q.copy(), np.ones(engine.tree.nv)
     for joint, value in held.items():
-        q[_place(engine.variables.positions, joint, value)] = value
+        where = _place(engine.variables.positions, joint, value)
+        q[where] = value
+        if problem := beyond_limits(q[where].tolist(), engine.mechanism.joint(joint).limits):
+            raise SimulationError(f"joint '{joint}': {problem}; hold it within them")
         free[engine.tree.v[joint]] = 0.0
     return q, free
 

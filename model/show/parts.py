@@ -2,14 +2,13 @@
 
 import base64
 import html
-import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..run.judgement import Judgement
 from ..run.trajectory import Trajectory
 from ..thresholds import TRUSTED
-from .plot import draw_plot
+from .plot import as_png, draw_plot
 from .table import text as shown
 
 MOST_PLOTTED = 24  # columns of a plot that can still be read
@@ -54,9 +53,7 @@ def grid(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
 
 def image(figure: Any, about: str) -> str:
     """A figure within the page."""
-    data = io.BytesIO()
-    figure.savefig(data, format="png", bbox_inches="tight")
-    address = f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"
+    address = f"data:image/png;base64,{base64.b64encode(as_png(figure, tight=True)).decode()}"
     told = html.escape(about)
     return f"<figure><img src='{address}' alt='{told}'><figcaption>{told}</figcaption></figure>"
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,13 @@ def save_figure(path: str | os.PathLike[str], figure: Figure, tight: bool = Fals
     """Write a figure in the format its file's ending names."""
     with write_atomically(path) as temporary:
         figure.savefig(temporary, format=picture_format(path), bbox_inches="tight" if tight else None)
+
+
+def as_png(figure: Figure, tight: bool = False) -> bytes:
+    """A figure as the bytes of a file."""
+    memory = BytesIO()
+    figure.savefig(memory, format="png", bbox_inches="tight" if tight else None)
+    return memory.getvalue()
 
 
 def draw_plot(
