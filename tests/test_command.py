@@ -17,6 +17,7 @@ from cutjoint.model.cli import view
 from cutjoint.model.cli.common import Options
 from cutjoint.model.cli.parser import Parser
 from cutjoint.model.errors import AssemblyError, DescriptionError, SimulationError
+from cutjoint.ros import cli as node
 from processes import CUTJOINT, PATIENCE, start
 
 Capture = pytest.CaptureFixture[str]
@@ -98,6 +99,23 @@ def test_a_list_leaves_the_mechanism_its_word(
     view.add_arguments(Options(parser))
     args = parser.read(words)
     assert (args.mechanism, args.trace) == (mechanisms, listed)
+
+
+@pytest.mark.parametrize(
+    ("words", "mechanism", "listed"),
+    [
+        ([], None, []),
+        (["--param", "mode=fast"], None, ["mode=fast"]),
+        (["--param", "mode=fast", "fourbar"], "fourbar", ["mode=fast"]),
+    ],
+)
+def test_what_ros_is_told_stays_with_it(words: list[str], mechanism: str | None, listed: list[str]) -> None:
+    """A launch file names the mechanism in a file of parameters, which was taken for the mechanism."""
+    told = ["-r", "__ns:=/left", "--params-file", "my.yaml"]
+    parser = Parser()
+    node.add_arguments(Options(parser))
+    args = parser.read([*words, "--ros-args", *told])
+    assert (args.mechanism, args.param, args.ros_args) == (mechanism, listed, told)
 
 
 def test_a_mechanism_that_is_missing_is_missed(capsys: Capture) -> None:

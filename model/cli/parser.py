@@ -27,7 +27,8 @@ class Parser(argparse.ArgumentParser):
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """The arguments, or an end that says what is wrong."""
         first: argparse.Namespace | None = None
-        for tried in chain([words], _given_back(list(words))):
+        ours = next((k for k, word in enumerate(words) if word in self._takers), len(words))
+        for tried in chain([words], ([*w, *words[ours:]] for w in _given_back(list(words[:ours])))):
             self._trying = True
             try:
                 found = self.parse_args(tried)
@@ -39,6 +40,11 @@ class Parser(argparse.ArgumentParser):
                 return found
             first = first or found
         return first or self.parse_args(words)
+
+    @property
+    def _takers(self) -> set[str]:
+        """Options that take all words after them: these are not ours, and their files no mechanisms."""
+        return {o for a in self._actions if a.nargs == argparse.REMAINDER for o in a.option_strings}
 
     def error(self, message: str) -> NoReturn:
         if self._trying:
