@@ -31,7 +31,6 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from ros_client import Client, JointState, RosProcess, environment, new_domain, node, stamp
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray
-from test_ros_package import layout_topics
 from test_ros_parts import Silent
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -103,14 +102,6 @@ def test_it_holds_its_start_until_the_first_command(platform: Pair) -> None:
     assert abs(value(client, "motor1", "effort")) > 1.0  # gravity pulls
     assert client.diagnostics()["held at the start"] == "True"
     assert "held until the first command" in process.output
-
-
-def test_the_layouts_of_rviz_and_foxglove_show_topics_that_it_has(platform: Pair) -> None:
-    there = dict(platform[1].node.get_topic_names_and_types())
-    for topic, kind in layout_topics().items():
-        assert there.get(topic) == [kind], topic
-    names = list(platform[1].states[-1].name)
-    assert names[:3] == ["motor1", "motor2", "motor3"]  # which the plots show
 
 
 def test_a_controller_that_is_not_active_yet_says_nothing(platform: Pair) -> None:

@@ -215,7 +215,7 @@ FOXGLOVE = {"3D", "Plot", "DiagnosticSummary", "Parameters"}
 
 
 def layout_topics() -> dict[str, str]:
-    """Topics that the layouts show, without the namespace they are made for -> message type."""
+    """Topics that the layouts show -> message type."""
     from ruamel.yaml import YAML
 
     shown = YAML(typ="safe").load(ROOT / "launch" / "cutjoint.rviz")["Visualization Manager"]
@@ -238,11 +238,11 @@ def layout_topics() -> dict[str, str]:
             found[topic] = "sensor_msgs/msg/JointState"
         if "topicToRender" in config:
             found[config["topicToRender"]] = "diagnostic_msgs/msg/DiagnosticArray"
-    return {topic.removeprefix("/stewart"): kind for topic, kind in found.items()}
+    return found
 
 
 def test_layouts_are_what_their_programs_read() -> None:
-    """YAML and JSON whose panels all have a place; topics are held against a real node's in test_ros_hold."""
+    """YAML and JSON whose panels all have a place; test_ros_launch holds topics against a node's."""
     from ruamel.yaml import YAML
 
     shown = YAML(typ="safe").load(ROOT / "launch" / "cutjoint.rviz")["Visualization Manager"]
@@ -250,7 +250,9 @@ def test_layouts_are_what_their_programs_read() -> None:
     layout = json.loads((ROOT / "launch" / "cutjoint.foxglove.json").read_text())
     panels = re.findall(r'"(?:first|second)": "([^"]+)"', json.dumps(layout["layout"]))
     assert sorted(panels) == sorted(layout["configById"])
-    assert set(layout_topics()) == {"/robot_description", "/markers", "/joint_states", "/diagnostics"}
+    assert layout["configById"]["3D!robot"]["followTf"] == "ground"
+    own = {f"/stewart/{name}" for name in ("robot_description", "markers", "joint_states")}
+    assert set(layout_topics()) == own | {"/diagnostics"}
 
 
 def test_two_robots_have_names_and_frames_of_their_own_and_one_clock(launch_system: bool) -> None:
