@@ -3,14 +3,15 @@
 How paths are followed, and whether they can be, is said in `model/run/drives.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.interpolate import BPoly, CubicSpline
 
 from ..model.run.drives import FORCE, POSITION, Drives, Path, Wanted
-from .motor_commands import Refused
+from .motor_commands import Refused, Stale
 
 
 class Point(NamedTuple):
@@ -40,10 +41,11 @@ class Follower:
     ):
         simulation = drives.simulation
         self.begin, self.others = simulation.time, others
+        self.over = False  # whether a torque feed was given to its end
         self.joints = tuple(joints)
         _check(places, joints, points)
         if points[-1].time < late:
-            raise Refused(f"it was over {late - points[-1].time:.3g} s ago, by its header's stamp")
+            raise Stale(f"it was over {late - points[-1].time:.3g} s ago, by its header's stamp")
         points = [p._replace(time=p.time - late) for p in points if p.time >= late]
         at = np.array([places[name] for name in joints], int)
         self.end = points[-1].time
@@ -80,6 +82,16 @@ class Follower:
     @staticmethod
     def _nowhere(t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         raise AssertionError("a torque feed has no path")
+
+
+@dataclass(eq=False)
+class Course:
+    """A trajectory that was taken: yet to begin at a simulated time, followed, or why it could not begin."""
+
+    at: float = 0.0
+    begin: Callable[[], None] | None = None
+    follower: Follower | None = None
+    refusal: str = ""
 
 
 def _check(places: dict[str, int], joints: Sequence[str], points: Sequence[Point]) -> None:

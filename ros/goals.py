@@ -1,11 +1,14 @@
 """FollowJointTrajectory, as MoveIt and others send it, where control_msgs is installed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..model import CutjointError
+from .follow import Course
 from .loop import Loop
+from .motor_commands import Refused, Stale
 from .orders import Orders
 from .services import PATIENCE, rest
 
@@ -15,6 +18,14 @@ except ImportError:
     FollowJointTrajectory = None
 
 OFTEN = 0.05  # seconds between two words of feedback
+
+
+class Failed(CutjointError):
+    """A goal that began and was not reached, with the action's code for that."""
+
+    def __init__(self, code: int, text: str):
+        super().__init__(text)
+        self.code = code
 
 
 class Goals:
@@ -36,36 +47,110 @@ class Goals:
 
     async def _follow(self, goal: Any) -> Any:
         """Until its end, its refusal, or somebody else's command; the executor goes on meanwhile."""
-        loop, result = self.loop, FollowJointTrajectory.Result()
-        message = goal.request.trajectory
+        result = FollowJointTrajectory.Result()
         try:
-            self.orders.follow(message).result(PATIENCE)
+            _check(goal.request)
+            course = self.orders.follow(goal.request.trajectory).result(PATIENCE)
+            said = await self._watch(goal, course)
         except CutjointError as problem:
+            result.error_code, result.error_string = self._code(problem, goal.request), str(problem)
             goal.abort()
-            result.error_code, result.error_string = result.INVALID_GOAL, str(problem)
             return result
-        mine, joints = loop.follower, list(message.joint_names)
-        places = [loop.commands.index[name] for name in joints]
-        feedback = FollowJointTrajectory.Feedback(joint_names=joints)
-        while loop.follower is mine and mine is not None and loop.time < mine.begin + mine.end:
-            if goal.is_cancel_requested:
-                loop.ask(lambda: loop.commands.take_over(loop.commands.latest.still())).result(PATIENCE)
-                loop.follower = None
-                goal.canceled()
-                return result
-            feedback.actual.positions = loop.drives.position[places].tolist()
-            feedback.actual.velocities = loop.drives.velocity[places].tolist()
-            goal.publish_feedback(feedback)
-            await rest(self.node, OFTEN)
-        if mine is None or loop.follower is not mine or loop.fault:
-            goal.abort()
-            result.error_string = loop.fault or "another command took over"
-            result.error_code = result.PATH_TOLERANCE_VIOLATED
+        if said is None:
+            goal.canceled()
             return result
-        off = np.abs(mine.wanted(mine.end)[0] - loop.drives.position[places]).max(initial=0.0)
-        result.error_string = f"{off:.3g} rad or m from the goal"
+        result.error_string = said
         goal.succeed()
         return result
 
+    async def _watch(self, goal: Any, course: Course) -> str | None:
+        """How near it came, once it is at its goal; None if it was canceled."""
+        loop, request, codes = self.loop, goal.request, FollowJointTrajectory.Result
+        patience = request.goal_time_tolerance.sec + request.goal_time_tolerance.nanosec / 10**9
+        while True:
+            if loop.over:  # nobody would answer any more
+                raise Failed(codes.PATH_TOLERANCE_VIOLATED, "the node was cleaned up")
+            told = loop.ask(lambda: self._look(course)).result(PATIENCE)
+            if goal.is_cancel_requested:
+                loop.ask(lambda: loop.leave(course)).result(PATIENCE)
+                return None
+            if course.follower is not None and course.follower.over:
+                return "all was fed"
+            if told is not None:
+                late, off, feedback = told
+                goal.publish_feedback(feedback)
+                missed = _beyond(request.goal_tolerance if late >= 0 else request.path_tolerance, off)
+                if missed and late < 0:
+                    loop.ask(lambda: loop.leave(course)).result(PATIENCE)
+                    raise Failed(codes.PATH_TOLERANCE_VIOLATED, f"{missed} on its path")
+                if missed and late >= patience:
+                    raise Failed(codes.GOAL_TOLERANCE_VIOLATED, f"{missed} at its goal")
+                if not missed and late >= 0:
+                    return f"{max(abs(x) for x, _ in off.values()):.3g} rad or m from the goal"
+            await rest(self.node, OFTEN)
+
+    def _look(self, course: Course) -> tuple[float, dict[str, Any], Any] | None:
+        """Seconds since its end, how far joints and their speeds are off, feedback; None without a path.
+
+        In the loop's thread, so that all is of one instant.
+        """
+        loop, mine = self.loop, course.follower
+        if loop.later is course:
+            return None
+        if course.refusal:
+            raise Refused(course.refusal)
+        if mine is None or not (mine.over or loop.follower is mine):
+            code = FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED
+            raise Failed(code, loop.fault or "another command took over")
+        if mine.feeds:
+            return None
+        loop.values.read()
+        t, at = loop.time - mine.begin, mine.path.at
+        wanted, here = mine.wanted(t), (loop.drives.position[at], loop.drives.velocity[at])
+        off = [there - now for there, now in zip(wanted, here, strict=False)]
+        feedback = FollowJointTrajectory.Feedback(joint_names=list(mine.joints))
+        feedback.header.stamp = self.node.telling.stamp()
+        points = feedback.desired, feedback.actual, feedback.error
+        for point, values in zip(points, (wanted, here, off), strict=True):
+            point.positions, point.velocities = values[0].tolist(), values[1].tolist()
+        return t - mine.end, dict(zip(mine.joints, zip(*off, strict=True), strict=True)), feedback
+
+    def _code(self, problem: CutjointError, request: Any) -> int:
+        codes, named = FollowJointTrajectory.Result, set(request.trajectory.joint_names)
+        if isinstance(problem, Failed):
+            return problem.code
+        if isinstance(problem, Stale):
+            return int(codes.OLD_HEADER_TIMESTAMP)
+        known = named <= self.loop.commands.index.keys() and _foreign(request) is None
+        return int(codes.INVALID_GOAL if known else codes.INVALID_JOINTS)
+
     def destroy(self) -> None:
         self._server.destroy()
+
+
+def _check(request: Any) -> None:
+    """Refuse what no topic can say, and what would let go there."""
+    if request.multi_dof_trajectory.points:
+        raise Refused("a multi_dof_trajectory can't be followed; name single joints in trajectory")
+    if not request.trajectory.points:
+        raise Refused("a trajectory needs a point")
+    foreign = _foreign(request)
+    if foreign is not None:
+        raise Refused(f"there is a tolerance for '{foreign}', which the trajectory does not name")
+
+
+def _foreign(request: Any) -> str | None:
+    """A joint with a tolerance that is not in the trajectory."""
+    named = request.trajectory.joint_names
+    return next(
+        (t.name for t in (*request.path_tolerance, *request.goal_tolerance) if t.name not in named), None
+    )
+
+
+def _beyond(tolerances: Sequence[Any], off: dict[str, Any]) -> str:
+    """What is further off than it may be; zero and less allow everything."""
+    for each in tolerances:
+        for x, most, unit in zip(off[each.name], (each.position, each.velocity), ("", "/s"), strict=True):
+            if most > 0 and not np.abs(x) <= most:
+                return f"'{each.name}' is {abs(x):.3g} rad{unit} or m{unit} off, more than {most:g},"
+    return ""

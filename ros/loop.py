@@ -20,7 +20,7 @@ from ..model.run.drives import orders as orders_of
 from ..model.run.joint_values import JointValues
 from ..model.run.live import Push
 from ..model.thresholds import SAME_TIME, SAMPLED
-from .follow import Follower, Point
+from .follow import Course, Follower, Point
 from .motor_commands import Commands
 from .pace import Pace
 from .settings import FAST, FOLLOW_CLOCK, LOCK_STEP, PAUSED, REAL_TIME, Settings
@@ -64,7 +64,7 @@ class Loop:
         )
         self.pace = Pace(settings.period)
         self.follower: Follower | None = None
-        self._later: tuple[float, Callable[[], None]] | None = None  # a trajectory that is yet to begin
+        self.later: Course | None = None  # a trajectory that is yet to begin
         self.link = link_of(settings, simulation.mechanism) if settings.udp else None
         self.fault = ""  # why time stands still, if the engine failed
         self.running = settings.mode if settings.mode != PAUSED else REAL_TIME  # after a pause
@@ -94,7 +94,7 @@ class Loop:
         """At the start, or at a state that was put: count on from there; hold the start if that is wanted."""
         self.ticks = round(self.simulation.time * self.settings.rate)
         self._origin = self.simulation.time - self.ticks / self.settings.rate
-        self.follower = self._later = None
+        self.follower = self.later = None
         self.commands.clear()
         self.commands.forget_stamps()
         self.values.read()
@@ -201,8 +201,9 @@ class Loop:
             if heard is not None:
                 self.follower = None
                 self.commands.accept(orders_of(self.simulation.mechanism, heard), now)
-        if self._later is not None and self.time >= self._later[0] - SAME_TIME:
-            begin, self._later = self._later[1], None
+        if self.later is not None and self.time >= self.later.at - SAME_TIME:
+            begin, self.later = self.later.begin, None
+            assert begin is not None
             begin()
         try:
             orders = self._orders(now) if wanted is None else wanted
@@ -235,6 +236,7 @@ class Loop:
             if orders is not None:
                 self.commands.take_over(orders)
                 return orders
+            self.follower.over = True
             self.follower = None
             self.commands.clear()
         spoke = not self.commands.silent
@@ -245,29 +247,31 @@ class Loop:
             self.outlet.warn("watchdog", f"no command for {waited:g} s; torques {left} until the next one")
         return orders
 
-    def follow(self, joints: Sequence[str], points: Sequence[Point], at: float | None = None) -> None:
+    def follow(self, joints: Sequence[str], points: Sequence[Point], at: float | None = None) -> Course:
         """Take a trajectory that begins at a simulated time, or now; none if it has no points.
 
         It begins from the state there is then. It is rehearsed, and refused with a sentence if it can't be
         followed; what was wanted before then goes on.
         """
-        self._later = None
+        self.later, course = None, Course()
         if not points:
             self.follower = None
             self.commands.clear()
-            return
+            return course
         if at is not None and at > self.time + SAME_TIME:
             check = Follower(self.drives, self.commands.index, joints, points, self.commands.latest)
 
             def begin() -> None:
                 try:
-                    self.follow(check.joints, points)
+                    course.follower = self.follow(check.joints, points).follower
                 except CutjointError as problem:
+                    course.refusal = str(problem)
                     self.commands.refused += 1
                     self.outlet.warn("joint_trajectory", f"trajectory refused: {problem}")
 
-            self._later = (at, begin)
-            return
+            course.at, course.begin = at, begin
+            self.later = course
+            return course
         late = 0.0 if at is None else self.time - at
         others = self.commands.latest.still()
         follower = Follower(self.drives, self.commands.index, joints, points, others, late)
@@ -275,13 +279,24 @@ class Loop:
             frequency, steps = self.frequency, self.settings.steps
             state, near = self.simulation.state, self.values.position
             self._rehearsal.run(state, near, others, follower.path, self._h, steps, frequency)
-        self.follower = follower
+        self.follower = course.follower = follower
+        return course
+
+    def leave(self, course: Course) -> None:
+        """Stop where a trajectory is, or forget one that is yet to begin; not if something else took over."""
+        if self.later is course:
+            self.later = None
+        elif self.follower is not None and self.follower is course.follower:
+            feeds, self.follower = self.follower.feeds, None
+            self.commands.take_over(self.commands.latest.still())
+            if feeds:
+                self.commands.clear()
 
     def _stop_for(self, reason: str) -> None:
         """The engine can't go on: keep the last finite state, torque off, time stands still."""
         self.fault = reason
         self.commands.clear()
-        self.follower = self._later = None
+        self.follower = self.later = None
         if self.settings.mode != LOCK_STEP:
             self.set_mode(PAUSED)
         self.outlet.warn("fault", f"{reason}; time stands still until 'reset' or 'restore_state'")

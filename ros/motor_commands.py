@@ -24,6 +24,10 @@ class Refused(CutjointError):
     """A message that was not obeyed."""
 
 
+class Stale(Refused):
+    """One that was made too long ago."""
+
+
 class Commands:
     """What every input was last told, in the order of the mechanism's inputs."""
 
@@ -70,11 +74,11 @@ class Commands:
         before, age = (max(told, default=stamp) - stamp) / 10**9, (now - stamp) / 10**9
         if before > 0:
             self.stale += 1
-            raise Refused(f"its stamp is {before:.3g} s older than that of a command obeyed already")
+            raise Stale(f"its stamp is {before:.3g} s older than that of a command obeyed already")
         if paced and self.timeout and abs(age) > self.timeout:
             self.stale += 1
             where = "old" if age > 0 else "ahead"
-            raise Refused(
+            raise Stale(
                 f"by its stamp it is {abs(age):.3g} s {where}, more than command_timeout "
                 f"({self.timeout:g} s); give the sender this node's clock (use_sim_time), leave the stamp 0, "
                 "or set command_stamps:=false"

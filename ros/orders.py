@@ -13,7 +13,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from ..model.run.drives import Wanted
-from .follow import Point
+from .follow import Course, Point
 from .loop import Loop
 from .motor_commands import INTERFACES, Refused
 from .settings import FOLLOW_CLOCK, LOCK_STEP, REAL_TIME
@@ -124,7 +124,7 @@ class Orders:
         self.follow(message).add_done_callback(complain)
 
     def follow(self, message: JointTrajectory) -> Any:
-        """Have a trajectory followed; the future says when it has begun, or why it was refused."""
+        """Have a trajectory followed; the future says when it was taken, or why it was refused."""
         loop, points = self.loop, []
         for p in message.points:
             after = p.time_from_start.sec + p.time_from_start.nanosec / 10**9
@@ -134,10 +134,12 @@ class Orders:
         if stamp:
             at = stamp / 10**9 if self.node.stamps_simulated else loop.time + (stamp - now) / 10**9
 
-        def begin() -> None:
+        def begin() -> Course:
+            if not loop.active:
+                raise Refused("the node is not active")
             if loop.settings.command_stamps:
                 loop.commands.in_time(message.joint_names, stamp, now, paced=False)
-            loop.follow(message.joint_names, points, at)
+            return loop.follow(message.joint_names, points, at)
 
         return loop.ask(begin)
 
