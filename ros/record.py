@@ -27,9 +27,13 @@ PLAIN = {"double": "float64", "float": "float32", "boolean": "bool", "octet": "b
 
 
 class McapRecorder:
-    """One file; `channel` gives a function that writes messages of a topic."""
+    """One file; `channel` gives a function that writes messages of a topic.
 
-    def __init__(self, path: str, loop: Loop):
+    `now` tells nanoseconds by the clock of the messages' own stamps. With another one a file would show
+    transforms that never move: who reads it looks them up by its time.
+    """
+
+    def __init__(self, path: str, loop: Loop, now: Callable[[], int]):
         try:
             from mcap.writer import CompressionType, Writer
         except ImportError as problem:
@@ -46,15 +50,15 @@ class McapRecorder:
         about |= {"gravity": list(loop.simulation.mechanism.gravity), "substeps": settings.substeps}
         about |= {"live_gravity": settings.live_gravity, "wrench_on": settings.wrench_on}
         self._writer.add_metadata("cutjoint", {key: json.dumps(value) for key, value in about.items()})
-        self._loop, self.written = loop, 0
-        self._before = self._ahead = 0  # simulated time of the last message, and what resets took back
+        self._now, self.written = now, 0
+        self._before = self._ahead = 0  # time of the last message, and what resets took back
         self._inputs = self.channel(Float64MultiArray, f"/{INPUTS}")
         self._states = self.channel(String, f"/{STATES}")
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
         self._thread.start()
 
     def channel(self, kind: Any, topic: str) -> Callable[[bytes], None]:
-        """A function that records a serialized message of a topic, stamped with simulated time."""
+        """A function that records a serialized message of a topic."""
         name, text = definition(kind)
         if name not in self._schemas:
             self._schemas[name] = self._writer.register_schema(name, "ros2msg", text.encode())
@@ -63,7 +67,7 @@ class McapRecorder:
         def write(data: bytes) -> None:
             nonlocal count
             count += 1
-            self._waiting.put((channel, self._loop.nanoseconds, count, data))
+            self._waiting.put((channel, self._now(), count, data))
 
         return write
 

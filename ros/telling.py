@@ -34,7 +34,9 @@ class Telling:
     def __init__(self, node: Any, loop: Loop):
         self.node, self.loop, self.health = node, loop, Health(loop)
         settings = loop.settings
-        self.recorder = McapRecorder(settings.record, loop) if settings.record else None
+        self.recorder = (
+            McapRecorder(settings.record, loop, self._clock_of_stamps()) if settings.record else None
+        )
         self._states = self.publisher(JointState, "joint_states")
         self._description = self.publisher(String, "robot_description", LATCHED)
         self.linear = self.publisher(String, "linear_model", LATCHED)
@@ -117,6 +119,12 @@ class Telling:
 
     def stamp(self) -> Any:
         return self._simulated() if self.node.stamps_simulated else self.node.get_clock().now().to_msg()
+
+    def _clock_of_stamps(self) -> Callable[[], int]:
+        """Nanoseconds by the clock that messages are stamped with in the mode there is."""
+        if self.node.stamps_simulated:
+            return lambda: self.loop.nanoseconds
+        return lambda: int(self.node.get_clock().now().nanoseconds)
 
     def give_way(self) -> None:
         """One clock is enough: another one that shows a later time was there before, and this node ends."""

@@ -222,6 +222,26 @@ def test_what_was_recorded_is_read_by_others_and_replayed_to_the_same_motion(swi
     assert states[-1].name == ["hinge"] and np.isfinite(states[-1].position).all()
 
 
+@pytest.mark.parametrize("mode", ["real_time", "fast"])
+def test_a_files_time_is_that_of_the_stamps_in_it(mode: str, tmp_path: Path) -> None:
+    """Foxglove looks transforms up by the file's time: they did not move, and plots were empty."""
+    from mcap.reader import make_reader
+    from mcap_ros2.decoder import DecoderFactory
+
+    domain, file = new_domain(), tmp_path / "run.mcap"
+    arguments = ["double_pendulum", "--no-compile", "--mode", mode, "--record", str(file)]
+    with node(domain, *arguments) as process, Client(domain) as client:
+        client.ready(process)
+        client.until(lambda: len(client.states) > 20, "joint states")
+        assert process.stop() == 0, process.output
+    with file.open("rb") as stream:
+        reader = make_reader(stream, decoder_factories=[DecoderFactory()])
+        states = reader.iter_decoded_messages(topics=["/joint_states"], log_time_order=False)
+        times = [(message.log_time, stamp(state)) for _, _, message, state in states]
+    assert len(times) > 20 and times == sorted(times)
+    assert max(abs(1e-9 * at - stamped) for at, stamped in times) < 1.0
+
+
 # -- life ------------------------------------------------------------------------------------------
 
 
