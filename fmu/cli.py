@@ -81,9 +81,13 @@ def _write(args: argparse.Namespace) -> int:
     if args.to or args.ssv or not args.page:
         target = args.to or f"{identifier(Path(name).stem)}.fmu"
         check_writable(target)
-        with scratch_folder("export-") as folder:  # none is left beside values that are refused
+        with scratch_folder(
+            "export-"
+        ) as folder:  # none is left beside values that are refused, or if stopped
             plan = _export(args, name, fmu := folder / "it.fmu")
             values = parameter_set({"": component(fmu)}, _values(args)) if args.ssv else ""
+            runs_here = args.runtime == "native" and c_compile.here() in _platforms(args)
+            effort = measured(plan, fmu) if runs_here else None
             with write_atomically(target) as temporary:
                 shutil.copyfile(fmu, temporary)
         counts = {kind: sum(v.size for v in plan.of(kind)) for kind in ("input", "output", "parameter")}
@@ -91,8 +95,7 @@ def _write(args: argparse.Namespace) -> int:
         written |= {"file": str(target), "runtime": args.runtime, "fmi": args.fmi, **counts}
         words = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
         said.append(f"wrote {target}: FMI {args.fmi}.0, {args.runtime}, {words}")
-        runs_here = args.runtime == "native" and c_compile.here() in _platforms(args)
-        if effort := measured(plan, target) if runs_here else None:
+        if effort:
             written |= {"plain_step": effort.plain, "worst_step": effort.worst}
             said.append(cost(plan, effort))
     if args.ssv:

@@ -113,6 +113,7 @@ SUBSTEP_ERROR = 0.25  # of a plain step's: those over a stop are taken where the
 ENERGY_ROUND_OFF = 1e-12  # of all energies: what can't be told from zero
 SPEED_LOSS = 1e-5  # length of the correction of v over the length of v, in the mass metric
 POSITION_SWEEPS = 2  # Newton steps onto the loops: the second leaves round-off
+SWEEPS_EACH = 2  # of the proximal term in each of these: both together are as many as `SWEEPS`
 SEATING_SWEEPS = 4  # the same where a driven motion is told anew and may have jumped
 STEP_GAP = 1e-11  # residual that a sub-step may leave, radians or parts of the mechanism's size
 UNDECIDED = 100.0  # times what is allowed: up to this error, a step straight on may be the right one

@@ -17,21 +17,22 @@ OF_MECHANISM = "parameter."
 
 def declared(node: Any) -> Settings:
     """Declare all settings on a node that took its overrides as they came; unknown ones are refused."""
-    raw = {}
     given = node.list_parameters([], 0).names
     known = (*OF_RCLPY, OF_MECHANISM)
     unknown = next((n for n in given if n not in SETTINGS and not n.startswith(known)), None)
     if unknown is not None:
         raise SettingError(f"there is no parameter '{unknown}'; {nearest(unknown, SETTINGS)}")
+    raw = {
+        name: node.get_parameter(name).value if name in given else s.default for name, s in SETTINGS.items()
+    }
+    settings = Settings.read(raw)  # before rclpy looks at ranges, which it speaks of in other words
     for name, s in SETTINGS.items():
         about = ParameterDescriptor(description=s.about, dynamic_typing=True, read_only=not s.changeable)
         bounds = getattr(s.check, "bounds", None)
         if bounds is not None:
             about.floating_point_range = [FloatingPointRange(from_value=bounds[0], to_value=bounds[1])]
-        raw[name] = _declare(
-            node, name, node.get_parameter(name).value if name in given else s.default, about
-        )
-    return Settings.read(raw)
+        _declare(node, name, raw[name], about)
+    return settings
 
 
 def own_overrides(node: Any) -> dict[str, Any]:

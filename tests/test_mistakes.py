@@ -168,3 +168,37 @@ def test_one_report_for_all_papers_counts_what_reproduces() -> None:
         {"a": [{"reproduces": True}, {"reproduces": False}], "b": [{"reproduces": True}]}
     )
     assert "1 of 2" in text and "2 of 3" in text
+
+
+def test_a_moment_too_short_to_verify_anything_gets_a_sentence(capsys: Capture) -> None:
+    """It ended in a division by zero."""
+    assert "a motion to be verified must last, not" in fails(
+        capsys, "verify", "fourbar", "--time", "1e-320", code=4
+    )
+
+
+def test_a_rate_that_no_node_keeps_gets_a_sentence(capsys: Capture) -> None:
+    """rclpy looked at the range first, and raised an exception of its own."""
+    pytest.importorskip("rclpy")
+    assert "rate must be from 1 to 10000, not 0" in fails(capsys, "node", "fourbar", "--rate", "0")
+
+
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (["reproduce", "spencer-fivebar", "--figures", "made"], "cutjoint.model.show.plot.as_png"),
+        (["export", "fourbar", "-o", "made"], "cutjoint.fmu.cli.measured"),
+    ],
+)
+def test_what_is_stopped_late_leaves_nothing(
+    words: list[str], where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders without figures and files beside exit code 130 were left."""
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(where, stopped)
+    assert command.main(words) == 130
+    assert not list(tmp_path.iterdir())

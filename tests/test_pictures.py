@@ -155,3 +155,13 @@ def test_outlines_are_convex_hulls() -> None:
         assert len(corners) == len(wanted.vertices)
     for few in (np.zeros((0, 2)), np.ones((3, 2)), np.array([[0.0, 0], [1, 1], [2, 2]])):
         assert len(around(few)) <= 2
+
+
+def test_a_needle_can_be_drawn(tmp_path: Path) -> None:
+    """A mechanism that is ever so much higher than wide ended in a singular matrix."""
+    text = Path(__file__).parents[1].joinpath("examples", "gripper.yaml").read_text(encoding="utf-8")
+    assert "[0.012, 0.03, 0.07]" in text
+    (tmp_path / "needle.yaml").write_text(text.replace("[0.012, 0.03, 0.07]", "[0.012, 0.03, 1e49]", 1))
+    mechanism = load(tmp_path / "needle.yaml")
+    save_picture(tmp_path / "needle.png", mechanism, Simulation(mechanism, compile=False).body_poses())
+    assert (tmp_path / "needle.png").stat().st_size > 1000

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compile.calling import address
 from ..compile.kernel import FLAGS, Kernel, compiled, find_compiler
 from ..compile.lanes import LaneKernel
 from ..errors import SimulationError
@@ -36,9 +37,9 @@ class Code(ctypes.Structure):
         if isinstance(found, LaneKernel):
             return cls(found.address, *found.work, found.lanes)
         function = found.function
-        code = getattr(_library(str(found.library)), function.name())
+        assert found.library is not None
         sizes = function.sz_arg(), function.sz_res(), function.sz_iw(), function.sz_w()
-        return cls(ctypes.cast(code, ctypes.c_void_p).value, *sizes, 1)
+        return cls(address(found.library, function.name()), *sizes, 1)
 
 
 class Job(ctypes.Structure):
@@ -94,11 +95,6 @@ def memory_of(array: np.ndarray | None) -> Any:
         return None
     kind = INTEGERS if array.dtype == np.int64 else NUMBERS
     return array.ctypes.data_as(kind)
-
-
-@cache
-def _library(path: str) -> ctypes.CDLL:
-    return ctypes.CDLL(path)
 
 
 @cache

@@ -29,6 +29,7 @@ import numpy as np
 from ..errors import CutjointError
 from ..files import write_atomically
 from ..programs import run_program, scratch_folder
+from . import calling
 from .c_pieces import FORM, files_of, split_functions
 
 # More than -O1 gains nothing in straight-line code and takes twice as long; what it needs from
@@ -78,11 +79,23 @@ class Kernel:
         self.results = [*results, *own[len(results) :]]
         self._copies = [array.copy for array in self.results]
         self._idle: list[Kernel] = []  # memory for calls, a set for each thread: cheaper than a lock
-        self._buffer, self.evaluate = function.buffer()
+        self.evaluate = self._called()
+
+    def _called(self) -> Callable[[], Any]:
+        """What runs the code on our arrays."""
+        by = _caller_library() if self.library else None
+        if by and self.library:
+            f = self.function
+            sizes = f.sz_arg(), f.sz_res(), f.sz_iw(), f.sz_w()
+            code = calling.address(self.library, f.name())
+            return calling.caller(by, code, sizes, self.arguments, self.results)
+        buffer, evaluate = self.function.buffer()
         for k, array in enumerate(self.arguments):
-            self._buffer.set_arg(k, _flat(array))
+            buffer.set_arg(k, _flat(array))
         for k, array in enumerate(self.results):
-            self._buffer.set_res(k, _flat(array))
+            buffer.set_res(k, _flat(array))
+        self._buffer = buffer
+        return evaluate  # type: ignore[no-any-return]
 
     @property
     def compiled(self) -> bool:
@@ -107,6 +120,18 @@ class Kernel:
         results = [copy() for copy in mine._copies]
         self._idle.append(mine)
         return results if len(results) > 1 else results[0]
+
+
+@cache
+def _caller_library() -> Path | None:
+    """The compiled way into kernels, the same for all; None where CasADi's has to do."""
+    compiler = find_compiler() if calling.DIRECT else None
+    if compiler is None:
+        return None
+    with contextlib.suppress(OSError, RuntimeError, subprocess.SubprocessError, CutjointError):
+        made = compiled(calling.source(), compiler)
+        return made if calling.address(made, "call") else None
+    return None
 
 
 def _array(name: str, size: tuple[int, int]) -> np.ndarray:

@@ -223,6 +223,6 @@ def proximal(factor: Factor, mu: Any, b: Any, sweeps: int = SWEEPS) -> Any:
     return x
 
 
-def onto_manifold(system: Constrained, c: Any) -> Any:
+def onto_manifold(system: Constrained, c: Any, sweeps: int = SWEEPS) -> Any:
     """The step δ = −M⁻¹Gᵀλ of least M-norm with G δ = c."""
-    return accelerations(system, ca.SX.zeros(len(system.M.order), 1), c)[0]
+    return accelerations(system, ca.SX.zeros(len(system.M.order), 1), c, sweeps)[0]

@@ -16,7 +16,7 @@ import numpy as np
 from ..describe import parameters
 from ..describe.mechanism import Mechanism
 from ..describe.motors import signal_names
-from ..thresholds import LONG_TREE, SHORT_TREE
+from ..thresholds import LONG_TREE, SHORT_TREE, SWEEPS_EACH
 from .absolute import Free, free_links, own_speeds, solved_speeds
 from .articulated import Articulated, articulated
 from .dynamics import joint_wrenches, mass_matrix, onto_joints
@@ -282,7 +282,7 @@ def mass_pivots(eq: Equations) -> ca.Function:
 @once
 def project_position(eq: Equations) -> ca.Function:
     """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
-    delta = onto_manifold(pose_metric(eq), -at_rest(eq).g)
+    delta = onto_manifold(pose_metric(eq), -at_rest(eq).g, SWEEPS_EACH)
     q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
     return concise("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"], merged=free_speeds(eq))
 

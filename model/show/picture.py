@@ -59,6 +59,8 @@ def draw(
     axes.margins(0.08)
     low, high = axes.get_ylim()
     wide = np.ptp(axes.get_xlim())
+    if wide < 0.05 * (high - low):  # a needle: axes without a width can't be drawn
+        axes.set_xlim(np.mean(axes.get_xlim()) + 0.05 * (high - low) * np.array([-0.5, 0.5]))
     if high - low < 0.55 * wide:  # leave the legend room beside a mechanism that is drawn flat
         axes.set_ylim((low + high - 0.55 * wide) / 2, (low + high + 0.55 * wide) / 2)
     return figure
