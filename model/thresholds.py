@@ -116,7 +116,9 @@ POSITION_SWEEPS = 2  # Newton steps onto the loops: the second leaves round-off
 SWEEPS_EACH = 2  # of the proximal term in each of these: both together are as many as `SWEEPS`
 SEATING_SWEEPS = 4  # the same where a driven motion is told anew and may have jumped
 STEP_GAP = 1e-11  # residual that a sub-step may leave, radians or parts of the mechanism's size
-UNDECIDED = 100.0  # times what is allowed: up to this error, a step straight on may be the right one
+UNDECIDED = (
+    0.5 * JUMP / SPEED_LOSS
+)  # times what is allowed: up to here no error explains a jump of the speeds
 MOST_SCALING = 1.1  # of the kinetic energy, where sub-steps do not settle
 TRUSTED = 1e-3  # of the energies exchanged in a run: a result that keeps them worse is not to be trusted
 
@@ -140,7 +142,7 @@ LEAP = 1 / 64  # of the longest step: what the fixed step is then given, again a
 MOST_PLANNED = 2e7  # steps of a run, five hours at a millisecond: records of more would fill the memory
 MOST_STEPS = 1e6  # still to take, and a thousand do not get from one record to the next: a run is ended
 IN_A_RECORD = 1e-3  # of the time between records: steps that short are what nobody meant to ask for
-STEPS_BETWEEN = 10_000  # checks of that: a short time even for large mechanisms
+STEPS_BETWEEN = 2_000  # checks of that: some seconds for large mechanisms even without a compiler
 
 # -- time ----------------------------------------------------------------------------------------
 ROUNDED = 2.0**-50  # of a time: what the difference of two that were rounded may be off by

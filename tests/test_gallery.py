@@ -114,3 +114,10 @@ def test_what_a_wheel_feels_of_its_spring() -> None:
     assert (energies[2] - energies[0]) / rise == pytest.approx(1187.292857, rel=1e-4)
     rate = (energies[2] - 2 * energies[1] + energies[0]) / (rise / 2) ** 2
     assert rate == pytest.approx(0.6**2 * 30e3, rel=0.02)
+
+
+@pytest.mark.parametrize("name", FREEDOMS)
+def test_what_the_gallery_shows_moving_is_to_be_trusted(name: str) -> None:
+    """The manual could not be built: a motion passed a pose with two ways to go on, and took the wrong one."""
+    motion = Simulation(str(GALLERY / f"{name}.yaml")).run(2.0, record=["energy"])
+    assert motion.judgement.trusted and motion.judgement.unsettled == 0
