@@ -118,6 +118,6 @@ def test_what_a_wheel_feels_of_its_spring() -> None:
 
 @pytest.mark.parametrize("name", FREEDOMS)
 def test_what_the_gallery_shows_moving_is_to_be_trusted(name: str) -> None:
-    """The manual could not be built: a motion passed a pose with two ways to go on, and took the wrong one."""
+    """The manual could not be built: one passed a pose with two ways to go on, and took the wrong one."""
     motion = Simulation(str(GALLERY / f"{name}.yaml")).run(2.0, record=["energy"])
     assert motion.judgement.trusted and motion.judgement.unsettled == 0
