@@ -116,9 +116,7 @@ POSITION_SWEEPS = 2  # Newton steps onto the loops: the second leaves round-off
 SWEEPS_EACH = 2  # of the proximal term in each of these: both together are as many as `SWEEPS`
 SEATING_SWEEPS = 4  # the same where a driven motion is told anew and may have jumped
 STEP_GAP = 1e-11  # residual that a sub-step may leave, radians or parts of the mechanism's size
-UNDECIDED = (
-    0.5 * JUMP / SPEED_LOSS
-)  # times what is allowed: up to here no error explains a jump of the speeds
+UNDECIDED = 100.0  # times what is allowed: up to this error, a step straight on may be the right one
 MOST_SCALING = 1.1  # of the kinetic energy, where sub-steps do not settle
 TRUSTED = 1e-3  # of the energies exchanged in a run: a result that keeps them worse is not to be trusted
 
