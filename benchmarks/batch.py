@@ -24,6 +24,7 @@ TASK = "batch"
 STEP = 1e-3
 STEPS = 100  # of every motion: it stays where the mechanism is regular
 MANY, FEW = 256, 16  # motions at once; few are enough for those who do one after the other
+MORE = 2048  # as many as are worth the start of threads
 ROLLOUT = "cutjoint, rollout"
 TWO_CORES = "cutjoint, rollout, two cores"
 ONE_BY_ONE = "cutjoint, single step in C"
@@ -35,7 +36,7 @@ def batch(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) 
     """Seconds a step in one core, energy error and loop gap of each; and two cores against one."""
     simulation = subject.simulation
     q, v, u = subject.moving
-    inputs = u * (1 + 0.01 * np.linspace(-1, 1, MANY)[:, None])
+    inputs = u * (1 + 0.01 * np.linspace(-1, 1, MORE)[:, None])
 
     def ours(count: int, **how: Any) -> Callable[[], Any]:
         def run() -> tuple[np.ndarray, np.ndarray]:
@@ -73,13 +74,13 @@ def _counted(run: Callable[[], Any], count: int) -> Callable[[], Any]:
 
 def _two_cores(ours: Callable[..., Any], effort: Effort) -> tuple[float, float]:
     """How many times faster two cores are, and seconds a step; on the wall, so other programs count."""
-    calls = {workers: ours(MANY, workers=workers) for workers in (1, 2)}
+    calls = {workers: ours(MORE, workers=workers) for workers in (1, 2)}
     best = dict.fromkeys(calls, np.inf)
     for _ in range(effort.rounds):
         for workers, call in calls.items():
             start = time.perf_counter()
             call()
-            best[workers] = min(best[workers], (time.perf_counter() - start) / (MANY * STEPS))
+            best[workers] = min(best[workers], (time.perf_counter() - start) / (MORE * STEPS))
     return float(best[1] / best[2]), float(best[2])
 
 

@@ -21,6 +21,7 @@ from .samples import SensorSamples
 from .thresholds import REFUSED
 
 Traced = Callable[[Equations], ca.Function]
+INFINITY = math.inf
 NO_SAMPLES = np.zeros(0)
 NOTHING_SAID = np.zeros(len(VERDICT)).tobytes()
 
@@ -78,7 +79,10 @@ class LiveState:
         self.motions = motion_places(self.mechanism)  # where driven motions are among the inputs
         self._outputs: Kernel | None = None
         self.samples = SensorSamples(engine) if engine.sampled else None
-        self._alone = threading.RLock()
+        self._drives_have_states = bool(self.tree.z)
+        self._plainly = not (self.motions or self.samples)
+        alone = threading.RLock()
+        self._enter, self._leave = alone.acquire, alone.release  # looked up once: steps are short
         self.open_up_to = REFUSED
         self.time = 0.0
         self.put(state)
@@ -218,18 +222,18 @@ class LiveState:
         `end` is the time it is then, for those who count: adding up many h gathers round-off.
         Inputs are held, or change during the step by `input_rates` per second and stay as they are then.
         """
-        if not 0 < h < math.inf:
+        if not 0 < h < INFINITY:
             raise SimulationError(f"a step must be positive and finite, not {h}")
-        if not self._alone.acquire(False):
+        if not self._enter(False):
             raise self._busy()
         try:
-            if input_rates is None and not self.motions and not self.samples:
+            if input_rates is None and self._plainly:
                 self._advance(h)
                 self.time = self.time + h if end is None else end
             else:
                 self._move_on(h, self.time + h if end is None else end, input_rates)
         finally:
-            self._alone.release()
+            self._leave()
 
     def _move_on(self, h: float, end: float, rates: Any) -> None:
         """A step while inputs change by rates or driven motions go on, and sensors take samples."""
@@ -283,7 +287,7 @@ class LiveState:
         take()
         state, moved, verdict = self._plain
         # what is infinite has an infinite energy and a verdict, but for states of drives
-        if verdict() != NOTHING_SAID or self.tree.z:
+        if verdict() != NOTHING_SAID or self._drives_have_states:
             self._hear(h)
         state[:] = moved
 
@@ -304,12 +308,12 @@ class LiveState:
 
     def alone(self, action: Callable[..., Any], *arguments: Any) -> Any:
         """Do something that takes steps, with other threads kept out."""
-        if not self._alone.acquire(False):
+        if not self._enter(False):
             raise self._busy()
         try:
             return action(*arguments)
         finally:
-            self._alone.release()
+            self._leave()
 
     def _busy(self) -> SimulationError:
         return SimulationError(

@@ -296,7 +296,7 @@ def test_the_windows_binary_runs_in_wine(name: str, optimize: int, wanted: str) 
         program,
         source,
     ]
-    subprocess.run(zig, check=True, timeout=300)
+    subprocess.run(zig, check=True, timeout=1800)
     unzipped = extract(str(path))
     description = read_model_description(str(path))
     references = {v.name: v.valueReference for v in description.modelVariables}

@@ -79,7 +79,7 @@ class Samples:
 
     def values(self, first: int, count: int) -> np.ndarray:
         found = np.zeros((count, len(self.names)))
-        place = np.arange(first, first + count) % max(grid_size(self.grids), 1)
+        place: np.ndarray = np.arange(first, first + count) % max(grid_size(self.grids), 1)
         for names, rows in reversed(self.grids):  # the last one changes fastest
             place, at = np.divmod(place, len(rows))
             found[:, [self.names.index(name) for name in names]] = np.array(rows)[at]

@@ -184,8 +184,9 @@ class Values:
                 key = self.new_name(item, place)
                 column = item.start_mark.column if last is None else column
                 item = next(self.events)
-            found[key] = self.value(item, (*place, key), line)
-            last = self.spots[(*place, key)].end
+            inside = (*place, key)
+            found[key] = self.value(item, inside, line)
+            last = self.spots[inside].end
         flow = bool(event.flow_style)
         end = item.end_mark.index if flow or last is None else last
         spot = self.spots[place]._replace(end=end)

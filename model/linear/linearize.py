@@ -54,6 +54,8 @@ def linearize(
     inner = [column for name in engine.tree.z for column in table.outputs.columns([name])]
     names, units = [*names, *(x.name for x in inner)], [*units, *(x.unit for x in inner)]
     own = [name for name in table.own if table.outputs.find(name).differentiable]
+    C: np.ndarray
+    D: np.ndarray
     if outputs is None and not own:
         C, D = np.eye(len(A)), np.zeros((len(A), len(take)))
         y_names, y_units = names, units

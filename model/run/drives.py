@@ -102,7 +102,7 @@ class Drives:
         self.sizes = np.array(sizes)
         ranges = [(v.low, v.high) for v in simulation.engine.variables.inputs.columns()]
         self.limits = np.array(ranges, float).reshape(-1, 2).T  # least and most; a winch pushes nothing
-        self.bounds = self.limits  # of what is given where it follows
+        self.bounds: np.ndarray = self.limits  # of what is given where it follows
         self.own = np.array([what for item in mechanism.drives for what in _followed(item)], str)
         self.own = np.append(self.own, [""] * (len(self.names) - self.own.size))
         self.main = np.arange(len(self.names))  # whose orders an input follows: the first of its motor

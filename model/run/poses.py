@@ -12,7 +12,7 @@ Places = dict[str, tuple[np.ndarray, np.ndarray]]
 def body_poses(simulation: LiveState) -> Places:
     """Rotation matrix and origin of every body's frame in the world."""
     y, outputs = simulation.output_vector(), simulation.engine.variables.outputs
-    result = {"ground": (np.eye(3), np.zeros(3))}
+    result: Places = {"ground": (np.eye(3), np.zeros(3))}
     for body in simulation.mechanism.bodies:
         R = np.array(rotation(ca.DM(y[outputs.find(f"body.{body.name}.orientation").where])))
         result[body.name] = (R, y[outputs.find(f"body.{body.name}.position").where].copy())

@@ -110,7 +110,7 @@ def check_loops(simulation: Simulation, motion: WatchedMotion) -> list[Check]:
     if not simulation.tree.row_count:
         return [not_asked(name, "there are no loops") for name in names]
     engine, scales = simulation.engine, simulation.equations.scales
-    worst = np.zeros(3)
+    worst: np.ndarray = np.zeros(3)
     for s in motion.states:
         g, G, b = engine.kernel("closure")(s.q, s.p)
         b = b / scales.rows

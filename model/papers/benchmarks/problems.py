@@ -185,7 +185,8 @@ def bennett_points(angle: Any) -> tuple[Any, Any]:
     a, b, first = BENNETT
     other = float(np.arcsin(b * np.sin(first) / a))
     phi = 2 * np.arctan(sin((first + other) / 2) / sin((first - other) / 2) / np.tan(angle / 2))
-    point, turn = np.zeros(3), np.eye(3)
+    point: np.ndarray = np.zeros(3)
+    turn: np.ndarray = np.eye(3)
     points, axes = [], []
     for length, twist, by in zip((a, b) * 2, (first, other) * 2, (angle, phi, -angle, -phi), strict=True):
         point = point + length * turn[:, 0]

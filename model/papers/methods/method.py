@@ -121,7 +121,8 @@ class Method:
     def single(self, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, float]:
         """Fourth-order Runge-Kutta, then the stabilization; q, v and the work done meanwhile."""
         energy = float(self.invariants(q, v)[0][-1]) if self.stabilization == "energy" else 0.0
-        x, slopes = np.concatenate([q, v, [0.0]]), [np.zeros(len(q) + len(v) + 1)]
+        x: np.ndarray = np.concatenate([q, v, [0.0]])
+        slopes: list[np.ndarray] = [np.zeros(len(q) + len(v) + 1)]
         for node in CLASSICAL.nodes:
             at = x + node * h * slopes[-1]
             slopes.append(np.hstack(self.rates(at[: len(q)], at[len(q) : -1])))
