@@ -23,7 +23,6 @@ from .thresholds import REFUSED
 Traced = Callable[[Equations], ca.Function]
 INFINITY = math.inf
 NO_SAMPLES = np.zeros(0)
-NOTHING_SAID = np.zeros(len(VERDICT)).tobytes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +69,12 @@ class LiveState:
         self._moving = memory[: sum(sizes[:3])]
         self._new = np.zeros(self._moving.size + len(VERDICT))
         self.ledger = np.zeros(len(VERDICT))  # sum of all verdicts so far
-        # plain memory is read and written in a third of the time that arrays take
-        moved, verdict = np.split(self._new, [self._moving.size])
-        self._plain = self._moving.data, moved.data, verdict.data.cast("B").tobytes
-        # by how inputs go on during a step: what takes it, where its length goes, and whose memory that is
+        # by how inputs go on during a step: what takes it, where its length goes, and its kernel
         self._steps: dict[str, tuple[Callable[[], Any], Any, Kernel]] = {}
         self._along = np.zeros(2 * len(self.inputs))  # inputs and their rates
         self.motions = motion_places(self.mechanism)  # where driven motions are among the inputs
         self._outputs: Kernel | None = None
         self.samples = SensorSamples(engine) if engine.sampled else None
-        self._drives_have_states = bool(self.tree.z)
         self._plainly = not (self.motions or self.samples)
         alone = threading.RLock()
         self._enter, self._leave = alone.acquire, alone.release  # looked up once: steps are short
@@ -263,9 +258,9 @@ class LiveState:
 
     def _ahead(self, h: float, inputs: str) -> tuple[np.ndarray, ...]:
         """q, v, u, p after h; the state stays."""
-        take, length, _ = self._steps.get(inputs) or self._bound(inputs)
+        _, length, step = self._steps.get(inputs) or self._bound(inputs)
         length[0] = h
-        take()
+        step.evaluate()
         if not np.isfinite(self._new).all():
             raise self._infinite(self.time, f"take a smaller step than {h:g} s; ")
         n, m, u = self.q.size, self.q.size + self.v.size, self._inputs_after(h, inputs)
@@ -277,19 +272,19 @@ class LiveState:
         new = self._new[:n], self._new[n:m], self._new[m : m + 1], self._new[m + 1 :]
         arguments = self.q, self.v, self._work, self._along if inputs == ALONG else self.u, self._p
         step = self.engine.kernel(*self.stepping.traced(inputs)).bind(arguments, new)
-        self._steps[inputs] = step.evaluate, step.arguments[5].data, step
+        moved, verdict = np.split(self._new, [self._moving.size])
+        # what is infinite has an infinite energy and a verdict, but for states of drives
+        take = (lambda: step.evaluate() or True) if self.tree.z else step.taking(self._moving, moved, verdict)
+        self._steps[inputs] = take, step.arguments[5].data, step
         return self._steps[inputs]
 
     def _advance(self, h: float, inputs: str = HELD) -> None:
         """Move on by h."""
         take, length, _ = self._steps.get(inputs) or self._bound(inputs)
         length[0] = h
-        take()
-        state, moved, verdict = self._plain
-        # what is infinite has an infinite energy and a verdict, but for states of drives
-        if verdict() != NOTHING_SAID or self._drives_have_states:
+        if take():
             self._hear(h)
-        state[:] = moved
+            self._moving[:] = self._new[: self._moving.size]
 
     def _hear(self, h: float) -> None:
         """What a step says of itself: nobody takes one that is infinite or leaves a loop open."""

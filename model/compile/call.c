@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct _object PyObject;
-extern PyObject _Py_NoneStruct, *PyExc_RuntimeError;
+extern PyObject _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct, *PyExc_RuntimeError;
 extern void Py_IncRef(PyObject *);
 extern void *PyCapsule_GetPointer(PyObject *, const char *);
 extern void PyErr_SetString(PyObject *, const char *);
@@ -17,11 +17,13 @@ typedef struct {
   long long *iw;
   double *w;
   long long n_in, n_out;
+  double *to;  /* where `take` moves what a step found, unless it has something to say */
+  const double *from, *said;
+  long long n_moved, n_said;
 } bound;
 
-PyObject *call(PyObject *self, PyObject *nothing) {
+static bound *run(PyObject *self) {
   bound *b = PyCapsule_GetPointer(self, 0);
-  (void)nothing;
   if (!b) return 0;
   memcpy(b->arg, b->in, b->n_in * sizeof(*b->in));
   memcpy(b->res, b->out, b->n_out * sizeof(*b->out));
@@ -29,6 +31,26 @@ PyObject *call(PyObject *self, PyObject *nothing) {
     PyErr_SetString(PyExc_RuntimeError, "a kernel failed");
     return 0;
   }
-  Py_IncRef(&_Py_NoneStruct);
-  return &_Py_NoneStruct;
+  return b;
+}
+
+static PyObject *given(PyObject *object) {
+  Py_IncRef(object);
+  return object;
+}
+
+PyObject *call(PyObject *self, PyObject *nothing) {
+  (void)nothing;
+  return run(self) ? given(&_Py_NoneStruct) : 0;
+}
+
+/* True if the code has something to say, which Python then hears; else what it found is moved. */
+PyObject *take(PyObject *self, PyObject *nothing) {
+  const bound *b = run(self);
+  (void)nothing;
+  if (!b) return 0;
+  for (long long k = 0; k < b->n_said; ++k)
+    if (b->said[k] != 0) return given(&_Py_TrueStruct);
+  memcpy(b->to, b->from, b->n_moved * sizeof(*b->to));
+  return given(&_Py_FalseStruct);
 }

@@ -20,6 +20,8 @@ class _Bound(ctypes.Structure):
     _fields_ = [
         *((name, POINTER) for name in ("run", "arg", "in", "res", "out", "iw", "w")),
         *((name, INTEGER) for name in ("n_in", "n_out")),
+        *((name, POINTER) for name in ("to", "from", "said")),
+        *((name, INTEGER) for name in ("n_moved", "n_said")),
     ]
 
 
@@ -57,23 +59,27 @@ def caller(
     sizes: Sequence[int],
     arguments: Sequence[np.ndarray],
     results: Sequence[np.ndarray],
-) -> Callable[[], None]:
+    moves: Sequence[np.ndarray] = (),
+) -> Callable[[], bool | None]:
     """What runs the code at an address on these arrays.
 
-    `sizes` are CasADi's sz_arg, sz_res, sz_iw and sz_w.
+    `sizes` are CasADi's sz_arg, sz_res, sz_iw and sz_w. `moves` are two arrays and a third: unless that one
+    has something to say, and True is returned, the second is copied into the first.
     """
     lists = [(POINTER * max(size, 1))() for size in sizes[:2]]
     given = [(POINTER * len(of))(*(x.ctypes.data for x in of)) for of in (arguments, results)]
     work = np.zeros(max(sizes[2], 1), np.int64), np.zeros(max(sizes[3], 1))
     arg, res, given_in, given_out = (ctypes.addressof(x) for x in (*lists, *given))
     places = code, arg, given_in, res, given_out, *(x.ctypes.data for x in work)
-    bound = _Bound(*places, len(arguments), len(results))
+    places += len(arguments), len(results)
+    if moves:
+        places += *(x.ctypes.data for x in moves), moves[0].size, moves[2].size
+    bound = _Bound(*places)
     python = _python()
     capsule = python.PyCapsule_New(ctypes.addressof(bound), None, None)
-    alive = lists, given, work, bound, tuple(arguments), tuple(results)  # as long as the function is
-    function: Callable[[], None] = python.PyCFunction_NewEx(
-        ctypes.addressof(_method(caller_library)), capsule, alive
-    )
+    alive = lists, given, work, bound, tuple(arguments), tuple(results), tuple(moves)  # as the function is
+    method = _method(caller_library, "take" if moves else "call")
+    function: Callable[[], bool | None] = python.PyCFunction_NewEx(ctypes.addressof(method), capsule, alive)
     return function
 
 
@@ -88,5 +94,5 @@ def _python() -> ctypes.PyDLL:
 
 
 @cache
-def _method(library: Path) -> _Method:
-    return _Method(b"evaluate", address(library, "call"), TAKES_NOTHING, None)
+def _method(library: Path, name: str) -> _Method:
+    return _Method(name.encode(), address(library, name), TAKES_NOTHING, None)

@@ -81,14 +81,35 @@ class Kernel:
         self._idle: list[Kernel] = []  # memory for calls, a set for each thread: cheaper than a lock
         self.evaluate = self._called()
 
+    def taking(self, to: np.ndarray, found: np.ndarray, said: np.ndarray) -> Callable[[], Any]:
+        """What evaluates and copies `found` into `to`, unless the code has `said` anything: then, True."""
+        if direct := self._direct((to, found, said)):
+            return direct
+        plain, moved, words, nothing = to.data, found.data, said.data.cast("B").tobytes, bytes(said.nbytes)
+
+        def take() -> bool:
+            self.evaluate()
+            if words() != nothing:
+                return True
+            plain[:] = moved
+            return False
+
+        return take
+
+    def _direct(self, moves: Sequence[np.ndarray] = ()) -> Callable[[], Any] | None:
+        """What calls the compiled code itself, where that is possible."""
+        by = _caller_library() if self.library else None
+        if not (by and self.library):
+            return None
+        f = self.function
+        sizes = f.sz_arg(), f.sz_res(), f.sz_iw(), f.sz_w()
+        code = calling.address(self.library, f.name())
+        return calling.caller(by, code, sizes, self.arguments, self.results, moves)
+
     def _called(self) -> Callable[[], Any]:
         """What runs the code on our arrays."""
-        by = _caller_library() if self.library else None
-        if by and self.library:
-            f = self.function
-            sizes = f.sz_arg(), f.sz_res(), f.sz_iw(), f.sz_w()
-            code = calling.address(self.library, f.name())
-            return calling.caller(by, code, sizes, self.arguments, self.results)
+        if direct := self._direct():
+            return direct
         buffer, evaluate = self.function.buffer()
         for k, array in enumerate(self.arguments):
             buffer.set_arg(k, _flat(array))
