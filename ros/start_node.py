@@ -30,6 +30,7 @@ from .node import NAME, MechanismNode
 from .parameters import declared, own_overrides
 from .settings import REAL_TIME, Settings
 
+LET_GO = 10.0  # seconds that the middleware has to end: all that is ours has ended by then
 SWITCH = 1e-4  # seconds a thread may keep Python to itself while another waits; 5e-3 by default
 
 
@@ -45,8 +46,25 @@ def run(values: dict[str, Any], ros_arguments: Sequence[str]) -> int:
             if not stop.is_set():
                 _work(node, stop)
         finally:
+            anyway = _leave_in(LET_GO)
             node.destroy_node()
+    anyway.cancel()
     return 0
+
+
+def _leave_in(seconds: float) -> threading.Timer:
+    """Leave after that time, come what may: the middleware, once in hundreds of ends, waits for itself."""
+
+    def leave() -> None:
+        print(
+            f"cutjoint: ROS did not let go within {seconds:g} s; left without it", file=sys.stderr, flush=True
+        )
+        os._exit(0)
+
+    timer = threading.Timer(seconds, leave)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import time
 from array import array
 from collections.abc import Iterator
@@ -252,6 +253,24 @@ def test_twenty_starts_and_stops_leave_nothing_behind() -> None:
                 process.__exit__()
         assert not [path for path in used if path.exists()]
     assert shared_ports(domain) <= before
+
+
+WAITS_FOR_EVER = """
+import sys, time
+from cutjoint.model.cli.main import main
+from cutjoint.ros import start_node
+start_node.LET_GO = 0.5
+start_node.MechanismNode.destroy_node = lambda node: time.sleep(1000)
+sys.exit(main(["node", "double_pendulum", "--no-compile"]))
+"""
+
+
+def test_a_middleware_that_does_not_let_go_is_left() -> None:
+    """Once in hundreds of ends a node had said its last words and stayed."""
+    with RosProcess([sys.executable, "-c", WAITS_FOR_EVER], new_domain()) as process:
+        process.says("real_time at 1000 Hz")
+        assert process.stop() == 0, process.output
+        assert "ROS did not let go within 0.5 s" in process.output
 
 
 def shared_ports(domain: int) -> set[str]:
