@@ -263,6 +263,11 @@ class Runs:
         left = {path.name for path in self.work.iterdir()} - set(given)
         asked = {Path(word).name for word in words} | {f"{words[1]}.yaml" if len(words) > 1 else ""}
         asked |= {f"{Path(word).stem}.fmu" for word in words}
+        asked |= {
+            Path(word).parts[0] for word in words if "/" in word
+        }  # folders of figures, with those above
+        if words[:2] == ["reproduce", "all"]:  # figures of the studies that ended stay
+            left -= asked
         asked |= {f"{Path(word).stem}.yaml" for word in words if word.endswith(".urdf")}  # its loops
         wrong = []
         if ended.left:

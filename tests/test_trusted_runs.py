@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, SimulationError
 from cutjoint.model.cli import main as command
+from cutjoint.model.cli.main import main
 from cutjoint.model.describe.writer import write
 from cutjoint.model.manifold import judge
 from cutjoint.model.run.judgement import Judgement
@@ -241,3 +242,20 @@ def test_a_singular_pose_is_left_by_the_right_way(h: float, error: float) -> Non
     s.run(0.5, h)
     assert np.abs(np.concatenate([s.q - exact.q, s.v - exact.v])).max() < error
     assert abs(s.energy() - exact.energy()) < 1e-6
+
+
+def test_a_stiff_run_to_a_tolerance_is_given_up_soon_by_the_command_too(tmp_path: Path) -> None:
+    """Before the run that was asked for, a millisecond of it was tried unseen: half a million steps."""
+    text = Path(__file__).parents[1].joinpath("examples", "loader.yaml").read_text(encoding="utf-8")
+    assert "damping: 20 kN.s/m" in text
+    (tmp_path / "stiff.yaml").write_text(text.replace("damping: 20 kN.s/m", "damping: 2e+10 kN.s/m", 1))
+    words = [
+        "simulate",
+        str(tmp_path / "stiff.yaml"),
+        "--time",
+        "0.01",
+        "--no-compile",
+        "--method",
+        "variable",
+    ]
+    assert main(words) == 4

@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     start = simulation.state
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # this run is none: it builds what the one below is not to wait for
-        simulation.run(min(step, duration), **how)
+        simulation.run(min(step, duration) / 1000, **how)  # a step to a tolerance may be that short
     simulation.state = start
     ready = time.perf_counter()
     with progress_bar(args) as progress, _heard() as said:
