@@ -65,9 +65,10 @@ def run(args: argparse.Namespace) -> int:
             f"rclpy can't be imported ({problem}); source a ROS 2 installation, or on Linux x86_64 "
             + brought_by("ros")
         ) from problem
+    from ..model.cli.main import USAGE
     from .start_node import run as run_node
 
-    return run_node(values, ["--ros-args", *args.ros_args] if args.ros_args else [])
+    return run_node(values, ["--ros-args", *args.ros_args] if args.ros_args else [], USAGE)
 
 
 def _control(args: argparse.Namespace) -> str:

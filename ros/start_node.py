@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,37 +34,47 @@ LET_GO = 10.0  # seconds that the middleware has to end: all that is ours has en
 SWITCH = 1e-4  # seconds a thread may keep Python to itself while another waits; 5e-3 by default
 
 
-def run(values: dict[str, Any], ros_arguments: Sequence[str]) -> int:
-    """Run until SIGINT or SIGTERM and return 0; `values` are parameters that the command line sets."""
+def run(values: dict[str, Any], ros_arguments: Sequence[str], failed: int) -> int:
+    """Run until SIGINT or SIGTERM and return 0; `values` are parameters that the command line sets.
+
+    `failed` is the exit code after a failure that ROS keeps from being told in the usual way.
+    """
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     settings, given = _read_settings(overrides, ros_arguments)
     loop = loop_of(settings, given) if settings.autostart else None
-    with stop_on_signal() as stop, _ros(ros_arguments):
+    with stop_on_signal() as stop, _let_go(failed) as end, _ros(ros_arguments):
         node = MechanismNode(overrides, loop, loop_of)
         node.quit = stop.set
         try:
             if not stop.is_set():
                 _work(node, stop)
         finally:
-            anyway = _leave_in(LET_GO)
+            end(sys.exc_info()[1])
             node.destroy_node()
-    anyway.cancel()
     return 0
 
 
-def _leave_in(seconds: float) -> threading.Timer:
-    """Leave after that time, come what may: the middleware, once in hundreds of ends, waits for itself."""
+@contextmanager
+def _let_go(failed: int) -> Iterator[Callable[[BaseException | None], None]]:
+    """Leave some time after one is told of the end, whether or not ROS has: rarely, it waits for itself."""
+    timers: list[threading.Timer] = []
 
-    def leave() -> None:
-        print(
-            f"cutjoint: ROS did not let go within {seconds:g} s; left without it", file=sys.stderr, flush=True
-        )
-        os._exit(0)
+    def leave(problem: BaseException | None) -> None:
+        why = f"{problem}; " if problem else ""  # which nobody else can tell any more
+        said = f"cutjoint: {why}ROS did not let go within {LET_GO:g} s; left without it"
+        print(said, file=sys.stderr, flush=True)
+        os._exit(failed if problem else 0)
 
-    timer = threading.Timer(seconds, leave)
-    timer.daemon = True
-    timer.start()
-    return timer
+    def end(problem: BaseException | None) -> None:
+        timers.append(threading.Timer(LET_GO, leave, [problem]))
+        timers[-1].daemon = True
+        timers[-1].start()
+
+    try:
+        yield end
+    finally:  # also after a failure, which is told by whoever started the node
+        for timer in timers:
+            timer.cancel()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy can't be imported: no ROS 2, and no wheels for this platform")
 
 from builtin_interfaces.msg import Duration
+from processes import PATIENCE
 from ros_client import Client, RosProcess, eventually, new_domain, node, stamp
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray
@@ -260,17 +261,37 @@ import sys, time
 from cutjoint.model.cli.main import main
 from cutjoint.ros import start_node
 start_node.LET_GO = 0.5
-start_node.MechanismNode.destroy_node = lambda node: time.sleep(1000)
+start_node.MechanismNode.destroy_node = lambda node: time.sleep({seconds})
+{more}
 sys.exit(main(["node", "double_pendulum", "--no-compile"]))
 """
 
 
 def test_a_middleware_that_does_not_let_go_is_left() -> None:
     """Once in hundreds of ends a node had said its last words and stayed."""
-    with RosProcess([sys.executable, "-c", WAITS_FOR_EVER], new_domain()) as process:
+    program = WAITS_FOR_EVER.format(seconds=1000, more="")
+    with RosProcess([sys.executable, "-c", program], new_domain()) as process:
         process.says("real_time at 1000 Hz")
         assert process.stop() == 0, process.output
         assert "ROS did not let go within 0.5 s" in process.output
+
+
+FAILS = """
+def fails(node, stop):
+    raise start_node.CutjointError("no such thing")
+start_node._work = fails
+"""
+LATER = "import atexit; atexit.register(time.sleep, 2)"  # longer than ROS may take
+
+
+@pytest.mark.parametrize(("seconds", "more"), [(1000, FAILS), (0, f"{FAILS}{LATER}")])
+def test_a_node_that_failed_says_so_however_ros_ends(seconds: int, more: str) -> None:
+    """It would have ended with 0 where ROS waits, and some seconds later where it does not."""
+    program = WAITS_FOR_EVER.format(seconds=seconds, more=more)
+    with RosProcess([sys.executable, "-c", program], new_domain()) as process:
+        assert process.popen.wait(PATIENCE) == 2, process.output
+        eventually(lambda: process.says("no such thing"))
+        assert ("did not let go" in process.output) == (seconds > 0)
 
 
 def shared_ports(domain: int) -> set[str]:
