@@ -12,7 +12,8 @@ import numpy as np
 
 from ..model import Body, Frame, Joint, Mechanism
 from ..model.compile.kernel import kernel
-from ..model.equations.terms import Equations, dynamics, equations
+from ..model.equations.terms import Equations, equations
+from ..model.equations.traced import dynamics
 from .measure import Effort, Rows, side_by_side
 from .parts import parts
 from .subjects import chain

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..model import Simulation
 from ..model.compile.kernel import Kernel, find_compiler, kernel
-from ..model.equations import terms as equations
+from ..model.equations import traced
+from ..model.equations.terms import equations
 from ..model.linear import exact as linear_equations
 from ..model.linear.linearize import Independent, chart, fewest_operations, linear_kernel, underlying_slopes
 from ..model.manifold import step
@@ -38,7 +39,7 @@ def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
     analytic derivatives, and differences of its accelerations as the judge between us.
     """
     ours, p = subject.simulation, subject.simulation.p
-    slow = kernel(equations.dynamics(ours.equations), False)
+    slow = kernel(traced.dynamics(ours.equations), False)
     R = ca.sparsify(ca.SX(ca.DM(motor_chart(ours).R)))
     basis = linear_equations.tangent_basis(ours.equations, R)
     result: Rows = []
@@ -84,7 +85,7 @@ def centres_after(subject: Subject, q: np.ndarray, v: np.ndarray, duration: floa
 def dynamics(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
     """v̇ and λ of the closed mechanism from q, v and u: one call each."""
     ours = subject.simulation
-    slow = kernel(equations.dynamics(ours.equations), False)
+    slow = kernel(traced.dynamics(ours.equations), False)
     contenders = _ours(slow, ours.kernel("dynamics"), subject, ours.p)
     contenders |= {name: m.dynamics(*subject.moving) for name, m in models.items() if hasattr(m, "dynamics")}
     return _beside_ours("dynamics", subject, side_by_side(contenders, effort, show))
@@ -123,9 +124,9 @@ def tracing(subject: Subject) -> Rows:
     ours = subject.simulation
     R = motor_chart(ours).R
     sources: dict[str, Callable[[], ca.Function]] = {
-        "dynamics": lambda: equations.dynamics(equations.equations(ours.mechanism)),
+        "dynamics": lambda: traced.dynamics(equations(ours.mechanism)),
         "linearization": lambda: traced_linear(ours, R),
-        "step": lambda: step.runge_kutta(equations.equations(ours.mechanism)),
+        "step": lambda: step.runge_kutta(equations(ours.mechanism)),
     }
     result: Rows = []
     for name, write in sources.items():

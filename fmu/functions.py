@@ -8,7 +8,7 @@ import numpy as np
 from ..model.describe import parameters
 from ..model.equations.driving import driving
 from ..model.equations.single_joints import joint_accelerations, joint_values
-from ..model.equations.terms import rates
+from ..model.equations.traced import rates
 from ..model.manifold import charts, closing, judge, tangent
 from ..model.manifold.step import ALONG
 from ..model.run.assembly import described_speeds, speeds_at

@@ -20,7 +20,7 @@ from .compile.lanes import LaneKernel
 from .describe import parameters
 from .describe.check import check
 from .describe.mechanism import Mechanism
-from .equations import sampling, terms
+from .equations import sampling, terms, traced
 from .equations.outputs import outputs
 from .equations.terms import Equations
 from .joints.types import TYPES
@@ -118,14 +118,14 @@ class Engine:
     def traced(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> ca.Function:
         """A function over symbols, traced when it is first needed and kept under its name.
 
-        `make` traces it; without, it is "outputs", one of `MANIFOLD`, or a function of `terms.py`.
+        `make` traces it; without, it is "outputs", one of `MANIFOLD`, or a function of `traced.py`.
         """
         if name not in self._traced:
             if name == "outputs":
                 self._traced[name] = outputs(self.equations, self.variables.layout)
             else:
                 known = MANIFOLD | SENSED
-                self._traced[name] = (make or known.get(name) or getattr(terms, name))(self.equations)
+                self._traced[name] = (make or known.get(name) or getattr(traced, name))(self.equations)
         return self._traced[name]
 
     def kernel(

@@ -199,7 +199,7 @@ class Simulation(LiveState, Displayed):
         return self.engine.compiled
 
     def kernel(self, name: str) -> Kernel:
-        """A traced function as fast code: one of `terms.py`, "outputs" or a stepper."""
+        """A traced function as fast code: one of `traced.py`, "outputs" or a stepper."""
         return self.engine.kernel(*STEPPERS[name].traced()) if name in STEPPERS else self.engine.kernel(name)
 
     # -- questions and changes -----------------------------------------------------------------

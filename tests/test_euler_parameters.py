@@ -9,8 +9,9 @@ from cutjoint.model.cartesian import Angle, Coincident, Distance, Dot1, Dot2, Pa
 from cutjoint.model.cartesian.constraints import body_pose, exact, virtual_rotation
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.equations.kinematics import position_rates
-from cutjoint.model.equations.terms import closure, equations
+from cutjoint.model.equations.terms import equations
 from cutjoint.model.equations.topology import span
+from cutjoint.model.equations.traced import closure
 from cutjoint.model.joints import euler
 from cutjoint.model.papers.liu_relative import body_slopes, on_ground, relative_jacobian, steps
 from random_mechanisms import Maker, random_tree

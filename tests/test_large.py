@@ -19,8 +19,10 @@ from cutjoint.model.cli.main import main
 from cutjoint.model.compile.c_pieces import files_of, split_functions
 from cutjoint.model.compile.kernel import find_compiler, kernel
 from cutjoint.model.describe.writer import save
-from cutjoint.model.equations.terms import by_bodies, closure, dynamics, equations
+from cutjoint.model.equations.prepared import by_bodies
+from cutjoint.model.equations.terms import equations
 from cutjoint.model.equations.topology import start_coordinates
+from cutjoint.model.equations.traced import closure, dynamics
 from cutjoint.model.linear.columns import basis_by_columns, by_columns
 from cutjoint.model.linear.exact import linear, tangent_basis
 from cutjoint.model.run.independent import chart as chart_of

@@ -17,8 +17,9 @@ import scipy.linalg
 from cutjoint.model.compile.kernel import kernel
 from cutjoint.model.equations.kinematics import outward, position_rates
 from cutjoint.model.equations.loops import cut_loops, loop_jacobian
-from cutjoint.model.equations.terms import closure, dynamics, equations, project_position, retraction
+from cutjoint.model.equations.terms import equations
 from cutjoint.model.equations.topology import start_coordinates
+from cutjoint.model.equations.traced import closure, dynamics, project_position, retraction
 from cutjoint.model.linear.derivatives_closed import basis, loop_rows, recursive_linear, weighted_slope
 from cutjoint.model.linear.exact import linear, tangent_map
 from cutjoint.model.manifold.rank import rank

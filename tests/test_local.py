@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cutjoint.model import Simulation
 from cutjoint.model.equations.outputs import outputs
-from cutjoint.model.equations.terms import dynamics, retraction
+from cutjoint.model.equations.traced import dynamics, retraction
 from cutjoint.model.manifold import charts, lift, tangent
 from random_mechanisms import random_loop, random_rolling, random_tree
 from scipy.linalg import qr

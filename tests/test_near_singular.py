@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation
-from cutjoint.model.equations.terms import closure
+from cutjoint.model.equations.traced import closure
 from cutjoint.model.linear.derivatives_closed import recursive_linear
 from cutjoint.model.linear.directional import directional
 from cutjoint.model.linear.exact import linear

@@ -16,16 +16,17 @@ import pytest
 from articulated_body import articulated_body
 from cutjoint.model import Body, Joint, Mechanism, Simulation
 from cutjoint.model.compile import kernel as compiler
-from cutjoint.model.equations.absolute import free_links, own_speeds, solved_speeds
+from cutjoint.model.equations.absolute import Free, free_links, own_speeds, solved_speeds
 from cutjoint.model.equations.articulated import articulated
-from cutjoint.model.equations.dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
+from cutjoint.model.equations.dynamics import mass_matrix, newton_euler
 from cutjoint.model.equations.kinematics import outward, position_rates
 from cutjoint.model.equations.loops import cut_loops, loop_jacobian, residual
 from cutjoint.model.equations.outputs import energies
 from cutjoint.model.equations.solve import entries, factorize, inner
 from cutjoint.model.equations.spatial import symmetric
-from cutjoint.model.equations.terms import dynamics, equations, terms
+from cutjoint.model.equations.terms import equations, right_side, terms
 from cutjoint.model.equations.topology import start_coordinates
+from cutjoint.model.equations.traced import dynamics
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.linear.derivatives import path_jacobians
 from random_mechanisms import (
@@ -93,7 +94,7 @@ class Case:
 
     @cached_property
     def M(self):
-        return mass_matrix(self.model, self.motion.f)
+        return mass_matrix(self.model, self.motion)
 
     @cached_property
     def terms(self):
@@ -299,18 +300,17 @@ def test_loop_acceleration_is_the_derivative_of_the_velocity(loop):
     loop.agree(loop.along(loop.terms.G @ loop.v, loop.v), -loop.terms.gamma)
 
 
+@pytest.mark.parametrize("in_world_axes", [False, True])
 @pytest.mark.parametrize("loop", SOME, indirect=True, ids="seed{}".format)
-def test_speeds_over_the_world_are_other_unknowns_of_the_same_equations(loop):
+def test_speeds_over_the_world_are_other_unknowns_of_the_same_equations(loop, in_world_axes):
     """TᵀMT, GT and Tᵀ(τ − h) of v = T w are what the recursions give at once."""
-    model, motion, free = loop.model, loop.motion, free_links(loop.model)
-    T = ca.jacobian(own_speeds(model, motion.f, free, loop.a), loop.a)
-    loop.agree(solved_speeds(model, motion.f, free, T @ loop.a), loop.a)
-    loop.agree(mass_matrix(model, motion.f, free), T.T @ loop.M @ T)
+    model, motion, free = loop.model, loop.motion, Free(free_links(loop.model), in_world_axes)
+    T = ca.jacobian(own_speeds(model, motion, free, loop.a), loop.a)
+    loop.agree(solved_speeds(model, motion, free, T @ loop.a), loop.a)
+    loop.agree(mass_matrix(model, motion, free), T.T @ loop.M @ T)
     loops, act = cut_loops(model, motion), loop.terms.applied
     loop.agree(loop_jacobian(model, motion, loops, free), loop_jacobian(model, motion, loops) @ T)
-    passed = {i: act.tau[loop.tree.links[i].v] for i in free}
-    wrenches = joint_wrenches(model, motion, act.wrenches, passed)
-    loop.agree(act.tau - onto_joints(model, wrenches), T.T @ loop.terms.right)
+    loop.agree(right_side(loop.eq, motion, act, free), T.T @ loop.terms.right)
 
 
 @pytest.mark.parametrize("loop", SOME, indirect=True, ids="seed{}".format)

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from cutjoint.model import Simulation
 from cutjoint.model.compile.kernel import kernel
-from cutjoint.model.equations.terms import dynamics, equations
+from cutjoint.model.equations.terms import equations
+from cutjoint.model.equations.traced import dynamics
 from cutjoint.model.manifold import judge, step
 from cutjoint.model.papers import spencer_fivebar
 

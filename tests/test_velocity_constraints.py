@@ -16,7 +16,8 @@ from cutjoint.model import Body, Frame, Joint, Simulation, SimulationError, load
 from cutjoint.model.cartesian import CartesianSimulation
 from cutjoint.model.design.eigenvalue_sensitivity import eigenvalue_sensitivities
 from cutjoint.model.design.sensitivity import sensitivities
-from cutjoint.model.equations.terms import dynamics, equations, project_position, project_velocity
+from cutjoint.model.equations.terms import equations
+from cutjoint.model.equations.traced import dynamics, project_position, project_velocity
 from cutjoint.model.linear.linearize import linearize, underlying_model
 from cutjoint.model.manifold import tangent
 from cutjoint.model.papers.benchmarks.rolling import bicycle_at

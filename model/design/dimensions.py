@@ -17,8 +17,9 @@ from ..describe import parameters
 from ..describe.check import check
 from ..describe.mechanism import Mechanism
 from ..equations.loops import of_poses
-from ..equations.terms import Equations, closure, equations, retraction
+from ..equations.terms import Equations, equations
 from ..equations.topology import start_coordinates
+from ..equations.traced import closure, retraction
 from ..errors import CutjointError
 from ..joints.euler import world_matrix
 from ..joints.types import TYPES

@@ -13,7 +13,8 @@ import casadi as ca
 import numpy as np
 from scipy.linalg import eig
 
-from ..equations.terms import Equations, dynamics
+from ..equations.terms import Equations
+from ..equations.traced import dynamics
 from ..errors import SimulationError
 from ..linear.directional import directional
 from ..linear.exact import linear

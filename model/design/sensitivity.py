@@ -20,7 +20,8 @@ import numpy as np
 from ..describe import parameters as numbers
 from ..describe.mechanism import Mechanism
 from ..engine import Engine
-from ..equations.terms import Equations, closure
+from ..equations.terms import Equations
+from ..equations.traced import closure
 from ..errors import SimulationError
 from ..linear.directional import Directional, directional
 from ..linear.linearize import coordinate_map

@@ -19,8 +19,9 @@ import casadi as ca
 from ..describe.mechanism import Mechanism
 from ..describe.motors import signals
 from .kinematics import position_rates
-from .solve import accelerations, constrained
-from .terms import Equations, inertia, once, terms
+from .prepared import inertia
+from .solve import constrained
+from .terms import Equations, once, terms
 
 
 @once
@@ -34,9 +35,8 @@ def driving(eq: Equations) -> ca.Function:
     rows = ca.sparsify(ca.vertcat(t.G, ca.diag(s) @ B.T))
     m = t.G.shape[0]
     groups = [*eq.scales.groups, *([m + k] for k in range(n))]
-    _, lam = accelerations(
-        constrained(inertia(eq), rows, groups), right, ca.vertcat(t.gamma, s * (a - turning))
-    )
+    system = constrained(inertia(eq), rows, groups)
+    _, lam = system.accelerations(right, ca.vertcat(t.gamma, s * (a - turning)))
     u = ca.densify((1 - s) * eq.u - s * lam[m:])
     names = ["q", "v", "u", "p", "a", "s"], ["forces"]
     return ca.Function("driving", [eq.q, eq.v, eq.u, eq.p, a, s], [u], *names)

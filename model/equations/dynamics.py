@@ -4,12 +4,13 @@ Paper 004, A.3, with ad*_V where 4.3 and A.3 print ad*_V̇, and Ad*_{f⁻¹} whe
 Ad*_f. M(q) v̇ = τ + F(q, v), and τ_NE(q, v, v̇) = M v̇ − F.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
 
 from ..describe.motors import has, rigid_rotor
+from .absolute import NOT_FREE, Free
 from .kinematics import Model, Motion, outward
 from .spatial import add, at_point, inertia_times, inertial_wrench, shift, to_parent
 
@@ -64,12 +65,16 @@ def newton_euler(model: Model, q: Any, v: Any, dv: Any, outside: Wrenches | None
     return onto_joints(model, joint_wrenches(model, motion, outside or {}), dv)
 
 
-def mass_matrix(model: Model, f: Any, free: Collection[int] = ()) -> Any:
+def mass_matrix(model: Model, motion: Motion, free: Free = NOT_FREE) -> Any:
     """Composite rigid body algorithm: M(q), nv × nv, with structural zeros between branches.
 
     Links that are `free` turn by speeds counted from the world (`absolute.py`).
     """
-    tree = model.tree
+    tree, f = model.tree, motion.f
+    subspaces = [
+        ca.vertcat(free.axes(motion, i).T, ca.SX(3, 3)) if i in free.links else S
+        for i, S in enumerate(model.subspaces)
+    ]
     composite = list(model.inertias)
     M = ca.SX(tree.nv, tree.nv)
     rotor = armature(model)
@@ -78,22 +83,22 @@ def mass_matrix(model: Model, f: Any, free: Collection[int] = ()) -> Any:
         if I is None:
             raise AssertionError("a massless link with nothing behind it")
         if link.move:
-            S = model.subspaces[i]
+            S = subspaces[i]
             F = [inertia_times(I, ca.densify(S[:, k])) for k in range(S.shape[1])]
             _fill(M, link.v, link.v, S, F)
             for k in range(link.v.start, link.v.stop):
                 M[k, k] += rotor[k]
             at, j = i, link.parent
             while j >= 0:
-                if at in free:
+                if at in free.links:
                     F = [ca.vertcat(ca.SX.zeros(3, 1), column[3:]) for column in F]
                 F = [to_parent(f[at], column) for column in F]
                 other = tree.links[j]
                 if other.move:
-                    _fill(M, other.v, link.v, model.subspaces[j], F)
+                    _fill(M, other.v, link.v, subspaces[j], F)
                 at, j = j, other.parent
         if link.parent >= 0:
-            shifted = at_point(I.m, f[i].p) if i in free else shift(f[i], I)
+            shifted = at_point(I.m, f[i].p) if i in free.links else shift(f[i], I)
             held = composite[link.parent]
             composite[link.parent] = shifted if held is None else add(held, shifted)
     return M

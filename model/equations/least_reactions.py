@@ -23,8 +23,9 @@ from ..thresholds import RANK, SOFTNESS
 from .kinematics import Motion, outward
 from .loops import CutLoop
 from .solve import factorize, least_degree, proximal, softened
-from .terms import Equations, closure, described_start, once
+from .terms import Equations, described_start, once
 from .topology import Tree
+from .traced import closure
 
 Wrenches = dict[str, tuple[Any, Any]]  # joint -> force, moment
 

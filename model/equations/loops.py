@@ -7,16 +7,17 @@ come from `joints/rows.py`, velocities and accelerations of the two ends from th
 world accelerates by −g there, and so does every end: relative quantities do not notice.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import casadi as ca
 
 from ..describe.motors import POSITION
-from ..joints.rigid_motion import Pose
+from ..joints.rigid_motion import IDENTITY, Pose
 from ..joints.rows import Ends, Row
 from ..joints.types import TYPES
+from .absolute import NOT_FREE, Free
 from .couplings import Tie, ties
 from .kinematics import Model, Motion, carried, columns, frame_in_link, turning
 from .prescribed import driven_joint, driven_ties
@@ -61,7 +62,7 @@ class CutLoop:
         ]
 
     def columns(
-        self, model: Model, motion: Motion, free: Collection[int] = ()
+        self, model: Model, motion: Motion, free: Free = NOT_FREE
     ) -> Iterator[tuple[int, bool, Any, Any]]:
         """Of every speed of the loop: whether it moves the child's end, its turn, how that end moves.
 
@@ -69,12 +70,14 @@ class CutLoop:
         (`absolute.py`).
         """
         near = [Pose(x.R, self.places.get(k, x.p)) for k, x in enumerate(motion.X)]
+        for k in free.links if free.in_world_axes else ():
+            near[k] = near[k]._replace(R=IDENTITY.R)
         for path, r, is_j in ((self.paths[1], self.near.rj, True), (self.paths[0], self.near.ri, False)):
             turns = True
             for i in reversed(path):
                 for k, w, v, point in columns(model, near, [i]):
                     yield k, is_j, w if turns else ca.SX.zeros(3, 1), ca.cross(w, r - point) + v
-                if i in free:
+                if i in free.links:
                     r, turns = near[i].p, False
 
     def slopes(self, model: Model, motion: Motion, row: Row) -> dict[int, Any]:
@@ -115,7 +118,7 @@ def residual(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), *tied, ca.SX(0, 1))
 
 
-def loop_jacobian(model: Model, motion: Motion, loops: list[CutLoop], free: Collection[int] = ()) -> Any:
+def loop_jacobian(model: Model, motion: Motion, loops: list[CutLoop], free: Free = NOT_FREE) -> Any:
     """G(q), m × nv, with structural zeros for joints off the loop; `free` as in `mass_matrix`."""
     tree = model.tree
     G = ca.SX(tree.row_count, tree.nv)

@@ -35,7 +35,8 @@ from .prescribed import accelerated, driven_ties
 from .sensing import frame_readings, sensor_readings
 from .spatial import inertia_times
 from .struts import strut_motion
-from .terms import Equations, Forces, drive_efforts, motion_under_forces, supplied, terms
+from .terms import Equations, Forces, terms
+from .traced import drive_efforts, motion_under_forces, supplied
 
 Readings = dict[str, Any]
 

@@ -19,7 +19,8 @@ from .kinematics import turning
 from .loops import CutLoop
 from .outputs import readings
 from .struts import strut_motion
-from .terms import Equations, drive_efforts, rates, terms
+from .terms import Equations, terms
+from .traced import drive_efforts, rates
 
 
 @dataclass(frozen=True)

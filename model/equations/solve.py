@@ -138,6 +138,20 @@ class Constrained(NamedTuple):
     mu: Any  # one for each of `rows`
     speeds: Callable[[Any], Any]  # what the unknowns of M and G are speeds of
 
+    @property
+    def size(self) -> int:
+        return len(self.M.order)
+
+    def accelerations(self, f: Any, c: Any, sweeps: int = SWEEPS) -> tuple[Any, Any]:
+        """a and λ of M a + Gᵀλ = f, G a = c."""
+        y = self.M.forward(entries(f))
+        rhs = [inner(column, y) - c[k] for k, column in enumerate(self.Z)]
+        lam = ca.SX.zeros(len(rhs), 1)
+        if self.rows:
+            b = ca.densify(ca.vertcat(*(rhs[k] for k in self.rows)))
+            lam[self.rows] = proximal(self.S, self.mu, b, sweeps)
+        return self.speeds(self.M.backward(freed(y, self.Y, lam))), lam
+
 
 def constrained(
     factor: Any, G: Any, groups: Groups, speeds: Callable[[Any], Any] = lambda a: a
@@ -152,15 +166,29 @@ def constrained(
     All of M is eliminated before any row: what a row leaves of some bodies without those it ties them to
     can be singular.
     """
-    Y = [factor.forward(entries(G[k, :].T)) for k in range(G.shape[0])]
-    Z = [{i: x * factor.inverse[i] for i, x in column.items()} for column in Y]
+    Y, Z = half_solved(factor, G)
     rows = [k for k, column in enumerate(Y) if column]
-    S = _gram([Z[k] for k in rows], [Y[k] for k in rows])
+    S = gram([Z[k] for k in rows], [Y[k] for k in rows])
     mu = softened(S, [[rows.index(k) for k in group if k in rows] for group in groups], SOFTNESS)
     return Constrained(factor, Y, Z, rows, factorize(S, least_degree(S)), mu, speeds)
 
 
-def _gram(Z: Sequence[Entries], Y: Sequence[Entries]) -> Any:
+def half_solved(factor: Any, G: Any) -> tuple[list[Entries], list[Entries]]:
+    """Columns of L⁻¹ P Gᵀ, and the same over D."""
+    Y = [factor.forward(entries(row.T)) for row in ca.vertsplit(G)]
+    return Y, [{i: x * factor.inverse[i] for i, x in column.items()} for column in Y]
+
+
+def freed(y: Entries, Y: Sequence[Entries], lam: Any) -> Entries:
+    """L⁻¹ P (f − Gᵀλ), where y = L⁻¹ P f."""
+    found = dict(y)
+    for k, column in enumerate(Y):
+        for i, x in column.items():
+            found[i] = found.get(i, 0) - x * lam[k]
+    return found
+
+
+def gram(Z: Sequence[Entries], Y: Sequence[Entries]) -> Any:
     """S = Zᵀ Y, which is symmetric."""
     S = ca.SX(len(Y), len(Y))
     for i, z in enumerate(Z):
@@ -179,9 +207,8 @@ def shortest_order(M: Any, G: Any) -> list[int]:
 
     def operations(order: list[int]) -> int:
         factor = factorize(M, order)
-        Y = [forward(factor, entries(row.T)) for row in ca.vertsplit(G)]
-        Z = [{i: x * factor.inverse[i] for i, x in column.items()} for column in Y]
-        S = ca.cse(_gram(Z, Y))
+        Y, Z = half_solved(factor, G)
+        S = ca.cse(gram(Z, Y))
         return int(ca.Function("S", ca.symvar(S), [S]).n_instructions())
 
     return min((inward(M), least_degree(M)), key=operations)
@@ -201,20 +228,6 @@ def softened(S: Any, groups: Groups, softness: Any, least: Any = 0.0) -> Any:
     return mu
 
 
-def accelerations(system: Constrained, f: Any, c: Any, sweeps: int = SWEEPS) -> tuple[Any, Any]:
-    """a and λ of M a + Gᵀλ = f, G a = c."""
-    y = system.M.forward(entries(f))
-    rhs = [inner(column, y) - c[k] for k, column in enumerate(system.Z)]
-    lam = ca.SX.zeros(len(rhs), 1)
-    if system.rows:
-        b = ca.densify(ca.vertcat(*(rhs[k] for k in system.rows)))
-        lam[system.rows] = proximal(system.S, system.mu, b, sweeps)
-    for k, column in enumerate(system.Y):
-        for i, x in column.items():
-            y[i] = y.get(i, 0) - x * lam[k]
-    return system.speeds(system.M.backward(y)), lam
-
-
 def proximal(factor: Factor, mu: Any, b: Any, sweeps: int = SWEEPS) -> Any:
     """λ of S λ = b from S + μ factorized: μ fades by sweeps."""
     x = ca.SX.zeros(b.shape)
@@ -223,6 +236,6 @@ def proximal(factor: Factor, mu: Any, b: Any, sweeps: int = SWEEPS) -> Any:
     return x
 
 
-def onto_manifold(system: Constrained, c: Any, sweeps: int = SWEEPS) -> Any:
+def onto_manifold(system: Any, c: Any, sweeps: int = SWEEPS) -> Any:
     """The step δ = −M⁻¹Gᵀλ of least M-norm with G δ = c."""
-    return accelerations(system, ca.SX.zeros(len(system.M.order), 1), c, sweeps)[0]
+    return system.accelerations(ca.SX.zeros(system.size, 1), c, sweeps)[0]

@@ -1,13 +1,12 @@
-"""The mechanism's own equations: every function the engine evaluates, traced once.
+"""The terms of a mechanism's own equations, over symbols: M v̇ + Gᵀλ = τ − h, G v̇ = γ.
 
-All take the same arguments: q coordinates (nq), v speeds (nv), u inputs, p parameters. The
-functions are CasADi SX functions, straight-line code with the constants folded in;
-`compile/kernel.py` runs them.
+All take the same arguments: q coordinates (nq), v speeds (nv), u inputs, p parameters. What systems of them
+are solved by is in `prepared.py`, the functions made of them in `traced.py`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
 import casadi as ca
@@ -16,26 +15,13 @@ import numpy as np
 from ..describe import parameters
 from ..describe.mechanism import Mechanism
 from ..describe.motors import signal_names
-from ..thresholds import LONG_TREE, SHORT_TREE, SWEEPS_EACH
-from .absolute import Free, free_links, own_speeds, solved_speeds
-from .articulated import Articulated, articulated
+from .absolute import NOT_FREE, Free, solved_forces
 from .dynamics import joint_wrenches, mass_matrix, onto_joints
 from .forces import Applied, applied
-from .functions import concise, dense
-from .kinematics import Model, Motion, normalized, outward, position_rates
-from .loops import CutLoop, cut_loops, loop_jacobian, of_poses, own_rates, residual, velocity_terms
-from .prescribed import accelerated, driven_joint, driven_ties, motion_symbols, tie_rows
+from .kinematics import Model, Motion, outward
+from .loops import CutLoop, cut_loops, loop_jacobian, own_rates, residual, velocity_terms
+from .prescribed import driven_joint, motion_symbols
 from .scales import Scales, scales
-from .solve import (
-    Constrained,
-    Factor,
-    accelerations,
-    constrained,
-    factorize,
-    leaves_first,
-    onto_manifold,
-    shortest_order,
-)
 from .spatial import lumped
 from .topology import Tree, span, start_coordinates
 
@@ -148,16 +134,17 @@ def terms(eq: Equations) -> Forces:
         loops,
         act,
         loop_jacobian(eq.model, motion, loops),
-        _right(eq, motion, act),
+        right_side(eq, motion, act),
         -velocity_terms(eq.model, motion, loops),
         own_rates(eq.model, motion, loops),
     )
 
 
-def _right(eq: Equations, motion: Motion, act: Applied, free: Free = ()) -> Any:
+def right_side(eq: Equations, motion: Motion, act: Applied, free: Free = NOT_FREE) -> Any:
     """τ − h, with what the inertia lent to driven joints takes."""
-    passed = {i: act.tau[eq.tree.links[i].v] for i in free}
+    passed = {i: act.tau[eq.tree.links[i].v] for i in free.links}
     right = act.tau - onto_joints(eq.model, joint_wrenches(eq.model, motion, act.wrenches, passed))
+    right = solved_forces(motion, eq.tree, free, right)
     return right + carried_along(eq) * _driven_accelerations(eq) if eq.tree.driven else right
 
 
@@ -185,125 +172,6 @@ def carried_along(eq: Equations) -> Any:
 
 
 @once
-def motion_under_forces(eq: Equations) -> tuple[Any, Any]:
-    """v̇ and λ of M v̇ + Gᵀλ = τ − h, G v̇ = γ; behind the loops' multipliers those of given accelerations."""
-    t = terms(eq)
-    motors = accelerated(eq.mechanism)
-    if not motors:
-        free = free_speeds(eq)
-        system = _prepared(eq, t.motion, loop_jacobian(eq.model, t.motion, t.loops, free))
-        return accelerations(system, _right(eq, t.motion, t.applied, free), t.gamma)
-    inputs, driven = eq.mechanism.inputs(), driven_ties(eq.model, t.motion, t.loops, motors)
-    wanted = [eq.u[inputs.index(m.name)] - x.tie.acceleration for m, x in zip(motors, driven, strict=True)]
-    groups = [*eq.scales.groups, *([t.G.shape[0] + n] for n in range(len(motors)))]
-    rows = ca.sparsify(ca.vertcat(t.G, tie_rows(eq.model, driven)))
-    return accelerations(constrained(inertia(eq), rows, groups), t.right, ca.vertcat(t.gamma, *wanted))
-
-
-@once
-def drive_efforts(eq: Equations) -> dict[str, Any]:
-    """Torque or force of every motor and cylinder whose input is a motion: −λ of its row."""
-    lam, m = motion_under_forces(eq)[1], eq.tree.row_count
-    motors = (*eq.tree.driven, *accelerated(eq.mechanism))
-    return {motor.name: -lam[m - len(eq.tree.driven) + n] for n, motor in enumerate(motors)}
-
-
-@once
-def dynamics(eq: Equations) -> ca.Function:
-    """(q, v, u, p) → (v̇, λ): closed-loop forward dynamics, M v̇ = τ + F − Gᵀλ (004, 2.5)."""
-    dv, lam = motion_under_forces(eq)
-    names = ["q", "v", "u", "p"], ["dv", "lam"]
-    return concise("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], *names, merged=free_speeds(eq))
-
-
-@once
-def rates(eq: Equations) -> ca.Function:
-    """(q, v, u, p) → (q̇, v̇, power): what the integrators integrate; power changes the energy."""
-    dv, _ = motion_under_forces(eq)
-    dq = position_rates(eq.model, eq.q, eq.v)
-    if nz := eq.tree.nz:
-        dq[-nz:] = terms(eq).applied.rates
-    power = supplied(eq) - terms(eq).applied.dissipated
-    names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
-    return concise("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names, merged=free_speeds(eq))
-
-
-@once
-def internal_rates(eq: Equations) -> ca.Function:
-    """(q, v, u, p) → ż: rates of the states of drives and friction."""
-    names = ["q", "v", "u", "p"], ["dz"]
-    rates = ca.densify(terms(eq).applied.rates)
-    return ca.Function("internal_rates", [eq.q, eq.v, eq.u, eq.p], [rates], *names)
-
-
-@once
-def decays(eq: Equations) -> ca.Function:
-    """(q, v, p) → b of ż = a − b z, not negative: how fast each of them would fade by itself."""
-    return ca.Function("decays", [eq.q, eq.v, eq.p], [ca.densify(terms(eq).applied.decays)])
-
-
-def supplied(eq: Equations) -> Any:
-    """Power of motors, cylinders and loads; of running surfaces and driven motions: −λᵀG v with G v = −b."""
-    t, motors = terms(eq), accelerated(eq.mechanism)
-    power = t.applied.supplied + ca.dot(motion_under_forces(eq)[1][: eq.tree.row_count], t.b)
-    for motor, driven in zip(motors, driven_ties(eq.model, t.motion, t.loops, motors), strict=True):
-        speed = sum(slope * eq.v[k] for k, slope in driven.tie.slopes.items())
-        power += drive_efforts(eq)[motor.name] * speed
-    return power
-
-
-@once
-def closure(eq: Equations) -> ca.Function:
-    """(q, p) → (g, G, b): residual and Jacobian of all cut joints, G v + b = 0."""
-    at = at_rest(eq)
-    return dense(ca.Function("closure", [eq.q, eq.p], [at.g, at.G, at.b], ["q", "p"], ["g", "G", "b"]))
-
-
-@once
-def coefficients(eq: Equations) -> ca.Function:
-    """(q, v, u, p) → (M, G, τ − h, γ, B): the matrices, for methods that factorize numerically.
-
-    B = ∂τ/∂u, nv × inputs, carries motors and cylinders alike.
-    """
-    t = terms(eq)
-    B = ca.jacobian(t.right, eq.u)
-    out = [mass(eq), t.G, t.right, t.gamma, B]
-    names = ["q", "v", "u", "p"], ["M", "G", "right", "gamma", "B"]
-    return dense(ca.Function("coefficients", [eq.q, eq.v, eq.u, eq.p], out, *names))
-
-
-@once
-def mass_pivots(eq: Equations) -> ca.Function:
-    """(q, p) → D of M = LDLᵀ: all positive where every motion has inertia."""
-    pivots = _by_bodies(eq, at_rest(eq).motion.f).pivots
-    return ca.Function("mass_pivots", [eq.q, eq.p], [pivots], ["q", "p"], ["pivots"])
-
-
-@once
-def project_position(eq: Equations) -> ca.Function:
-    """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
-    delta = onto_manifold(pose_metric(eq), -at_rest(eq).g, SWEEPS_EACH)
-    q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
-    return concise("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"], merged=free_speeds(eq))
-
-
-@once
-def project_velocity(eq: Equations) -> ca.Function:
-    """(q, v, p) → v: onto G v + b = 0, the nearest in the mass metric, so no power is put in."""
-    delta = onto_manifold(metric(eq), -loop_rates(eq))
-    names = ["q", "v", "p"], ["v_new"]
-    return concise("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], *names, merged=free_speeds(eq))
-
-
-@once
-def retraction(eq: Equations) -> ca.Function:
-    """(q, δ) → q: move along speeds δ for unit time, Euler parameters kept at length one."""
-    delta = ca.SX.sym("delta", eq.tree.nv)
-    q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
-    return ca.Function("retraction", [eq.q, delta], [q], ["q", "delta"], ["q_new"])
-
-
-@once
 def at_rest(eq: Equations) -> AtRest:
     motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
     loops = cut_loops(eq.model, motion)
@@ -314,86 +182,10 @@ def at_rest(eq: Equations) -> AtRest:
 @once
 def mass(eq: Equations) -> Any:
     """M(q), with what is lent to driven joints."""
-    return _mass(eq, terms(eq).motion.f)
+    return mass_of(eq, terms(eq).motion)
 
 
-def _mass(eq: Equations, f: Any, free: Free = ()) -> Any:
-    M = mass_matrix(eq.model, f, free)
+def mass_of(eq: Equations, motion: Motion, free: Free = NOT_FREE) -> Any:
+    """The same at a motion, for speeds that may be counted from the world."""
+    M = mass_matrix(eq.model, motion, free)
     return M + ca.diag(carried_along(eq)) if eq.tree.driven else M
-
-
-@once
-def inertia(eq: Equations) -> Factor | Articulated:
-    """The same ready to be solved with, in the form that takes fewer operations."""
-    return _by_bodies(eq, terms(eq).motion.f) if by_bodies(eq) else leaves_first(mass(eq))
-
-
-def _by_bodies(eq: Equations, f: Any) -> Articulated:
-    return articulated(eq.model, f, carried_along(eq))
-
-
-@once
-def by_bodies(eq: Equations) -> bool:
-    """Whether articulated bodies solve with M in fewer operations than M written out and eliminated.
-
-    Counted where it is open: short trees take fewer written out, long ones would take too long to count.
-    """
-    deepest = max((eq.tree.speeds_above(i) for i in range(len(eq.tree.links))), default=0)
-    if not SHORT_TREE < deepest <= LONG_TREE:
-        return deepest > LONG_TREE
-    at, f = at_rest(eq), ca.SX.sym("f", eq.tree.nv)
-    c = ca.SX.sym("c", eq.tree.row_count)
-    ways = _by_bodies(eq, at.motion.f), leaves_first(_mass(eq, at.motion.f))
-    solved = (accelerations(constrained(way, at.G, eq.scales.groups), f, c) for way in ways)
-    by_bodies, written = (ca.Function("f", [eq.q, eq.p, f, c], list(x)).n_instructions() for x in solved)
-    return by_bodies < written
-
-
-@once
-def free_speeds(eq: Equations) -> Free:
-    """Links whose turning is counted from the world where systems are solved; not by articulated bodies."""
-    return () if by_bodies(eq) else free_links(eq.model)
-
-
-@once
-def metric(eq: Equations) -> Constrained:
-    """M and G prepared for projections, which are shortest in the mass metric."""
-    return _prepared(eq, at_rest(eq).motion, _solved_jacobian(eq))
-
-
-@once
-def pose_metric(eq: Equations) -> Constrained:
-    """The same with the rows that hold poses alone."""
-    if all(eq.tree.holds_poses):
-        return metric(eq)
-    return _prepared(eq, at_rest(eq).motion, of_poses(eq.model, _solved_jacobian(eq)))
-
-
-@once
-def loop_rates(eq: Equations) -> Any:
-    """G v + b, m: zero for speeds that fit."""
-    v = solved_speeds(eq.model, at_rest(eq).motion.f, free_speeds(eq), eq.v)
-    return _solved_jacobian(eq) @ v + at_rest(eq).b
-
-
-@once
-def _solved_jacobian(eq: Equations) -> Any:
-    """G of the speeds in which systems are solved."""
-    at = at_rest(eq)
-    return loop_jacobian(eq.model, at.motion, at.loops, free_speeds(eq))
-
-
-def _prepared(eq: Equations, motion: Motion, G: Any) -> Constrained:
-    """M and rows for the speeds in which systems are solved (`absolute.py`), ready for right-hand sides."""
-    free = free_speeds(eq)
-    if by_bodies(eq):
-        return constrained(_by_bodies(eq, motion.f), G, eq.scales.groups)
-    M = _mass(eq, motion.f, free)
-    factor = factorize(M, _order(eq)) if free and eq.tree.cuts else leaves_first(M)
-    return constrained(factor, G, eq.scales.groups, partial(own_speeds, eq.model, motion.f, free))
-
-
-@once
-def _order(eq: Equations) -> list[int]:
-    """In which speeds are eliminated where loops may share a ball; elsewhere there is nothing to choose."""
-    return shortest_order(_mass(eq, at_rest(eq).motion.f, free_speeds(eq)), _solved_jacobian(eq))

@@ -15,8 +15,10 @@ from typing import Any
 import casadi as ca
 
 from ..equations.loops import of_poses
-from ..equations.solve import accelerations, constrained
-from ..equations.terms import Equations, dynamics, inertia, terms
+from ..equations.prepared import inertia
+from ..equations.solve import constrained
+from ..equations.terms import Equations, terms
+from ..equations.traced import dynamics
 from .elimination import elimination
 from .exact import Residuals, bracket, residuals
 
@@ -86,7 +88,7 @@ def column(eq: Equations) -> ca.Function:
     slopes = [ca.jtimes(x, of, s) if x.numel() else ca.SX(0, 1) for x in (r.E, r.c, r.dz)]
     dE, dc, dz = (ca.densify(x) for x in _in_place(eq, r, slopes, r.a))
     system = constrained(inertia(eq), terms(eq).G, eq.scales.groups)
-    moved, _ = accelerations(system, -dE, -dc)
+    moved, _ = system.accelerations(-dE, -dc)
     return ca.Function("column", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, s], [moved, dz])
 
 

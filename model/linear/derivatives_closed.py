@@ -201,7 +201,7 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     model, q, v, nv = eq.model, eq.q, eq.v, eq.tree.nv
     act = loads(eq)
     still = outward(model, q, v)
-    M = mass_matrix(model, still.f)
+    M = mass_matrix(model, still)
     later = ca.SX.sym("dv", nv)  # v̇, which K̈ needs and which needs K̇
     b = basis(eq, still.f, R, v, later)
     K, dK = b.K, b.dK

@@ -9,7 +9,8 @@ import numpy as np
 from ..compile.kernel import Kernel
 from ..describe.motors import tells_motion
 from ..engine import Engine
-from ..equations.terms import Equations, dynamics
+from ..equations.terms import Equations
+from ..equations.traced import dynamics
 from ..run.independent import Independent, chart
 from ..state import State
 from ..thresholds import LONG_TREE

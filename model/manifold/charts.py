@@ -15,7 +15,8 @@ import casadi as ca
 from ..equations.kinematics import outward
 from ..equations.loops import cut_loops
 from ..equations.prescribed import accelerated, driven_ties, tie_rows
-from ..equations.terms import Equations, closure, once
+from ..equations.terms import Equations, once
+from ..equations.traced import closure
 from ..thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
 
 

@@ -21,7 +21,8 @@ from ..equations.kinematics import outward
 from ..equations.loops import cut_loops, of_poses
 from ..equations.scales import Scales
 from ..equations.solve import Groups, factorize, least_degree, proximal, softened
-from ..equations.terms import Equations, closure, once, retraction
+from ..equations.terms import Equations, once
+from ..equations.traced import closure, retraction
 from ..joints.measured import cut_speeds
 from ..thresholds import (
     ASSEMBLY_TRIES,

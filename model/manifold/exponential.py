@@ -12,7 +12,8 @@ from typing import Any
 import casadi as ca
 
 from ..equations.drives import fading
-from ..equations.terms import Equations, decays, project_position, rates
+from ..equations.terms import Equations
+from ..equations.traced import decays, project_position, rates
 from ..thresholds import POSITION_SWEEPS
 from .judge import concluded, projected
 from .rank import grows_beside_manifold

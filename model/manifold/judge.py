@@ -15,9 +15,10 @@ from ..equations.functions import concise
 from ..equations.kinematics import outward
 from ..equations.loops import cut_loops
 from ..equations.outputs import energies
-from ..equations.solve import accelerations
+from ..equations.prepared import loop_rates, merged, metric
 from ..equations.spatial import lumped
-from ..equations.terms import Equations, at_rest, free_speeds, loop_rates, metric, once, project_position
+from ..equations.terms import Equations, at_rest, once
+from ..equations.traced import project_position
 from ..thresholds import (
     ENERGY_ERROR,
     ENERGY_ROUND_OFF,
@@ -87,13 +88,13 @@ def finished(eq: Equations) -> ca.Function:
     """
     at = at_rest(eq)
     miss = loop_rates(eq)
-    delta, lam = accelerations(metric(eq), ca.SX.zeros(eq.tree.nv, 1), -miss)
+    delta, lam = metric(eq).accelerations(ca.SX.zeros(eq.tree.nv, 1), -miss)
     v = eq.v + delta
     loss = 0.5 * ca.dot(lam, miss)
     gap = ca.mmax(ca.fabs(at.g / eq.scales.rows)) if at.g.numel() else ca.SX(0)
     kinetic, potential = _energies(eq, v)
     results = [v, loss, gap, kinetic, potential]
-    return concise("finished", [eq.q, eq.v, eq.p], results, merged=free_speeds(eq))
+    return concise("finished", [eq.q, eq.v, eq.p], results, merged=merged(eq))
 
 
 @once

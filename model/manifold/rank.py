@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..equations.terms import Equations, described_start, once, retraction
+from ..equations.terms import Equations, described_start, once
 from ..equations.topology import Tree
+from ..equations.traced import retraction
 from ..thresholds import CARRIED, RANK, REACH, SAMPLES, TINY
 from .charts import unitless_jacobian
 from .closing import assembly

@@ -28,9 +28,11 @@ from typing import Any
 
 import casadi as ca
 
+from ..equations.prepared import metric
 from ..equations.prescribed import later_inputs
 from ..equations.solve import onto_manifold
-from ..equations.terms import Equations, closure, metric, once, project_position, rates, retraction
+from ..equations.terms import Equations, once
+from ..equations.traced import closure, project_position, rates, retraction
 from ..thresholds import AHEAD, NEAREST_TRIES, PARTED, RESOLVED, SAME_POSE, TINY
 from .judge import concluded, finished
 from .lift import displacement

@@ -5,7 +5,8 @@ from typing import Any
 import casadi as ca
 
 from ..equations.prescribed import with_motions
-from ..equations.terms import Equations, once, project_position
+from ..equations.terms import Equations, once
+from ..equations.traced import project_position
 from ..thresholds import SEATING_SWEEPS
 from .judge import energy, finished, projected
 from .rest import inputs_later

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..equations.terms import Equations, at_rest, project_position, rates
+from ..equations.terms import Equations, at_rest
+from ..equations.traced import project_position, rates
 from ..thresholds import (
     JUMP,
     MOST_SCALING,

@@ -11,7 +11,8 @@ from typing import Any
 import casadi as ca
 
 from ..equations.loops import of_poses
-from ..equations.terms import Equations, at_rest, closure, dynamics, internal_rates, retraction
+from ..equations.terms import Equations, at_rest
+from ..equations.traced import closure, dynamics, internal_rates, retraction
 from .closing import Follow, along_displacement, closing_multipliers, follow_by_joint, free_joints, gap, slip
 from .lift import displacement_rates
 

@@ -16,7 +16,8 @@ from scipy.optimize import linear_sum_assignment
 from ..describe.mechanism import Mechanism
 from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
 from ..equations.kinematics import outward
-from ..equations.terms import dynamics, terms
+from ..equations.terms import terms
+from ..equations.traced import dynamics
 from ..linear.derivatives import newton_euler_slopes
 from ..linear.derivatives_closed import basis, recursive_linear, weighted_slope
 from ..linear.exact import linear
@@ -214,7 +215,7 @@ def error_without_load() -> float:
     eq = simulation.equations
     t = terms(eq)
     b = basis(eq, t.motion.f, ca.sparsify(ca.SX(ca.DM(R))), eq.v)
-    M = mass_matrix(eq.model, t.motion.f)
+    M = mass_matrix(eq.model, t.motion)
     Q = weighted_slope(b.rows, b.chart.weights(t.applied.tau), eq.tree.nv)
     f = ca.Function("f", [eq.q, eq.v, eq.u, eq.p], [b.K.T @ M @ b.K, b.K.T @ Q @ b.K])
     reduced, bent = (np.array(x) for x in f(simulation.q, simulation.v, simulation.u, simulation.p))

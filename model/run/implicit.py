@@ -35,15 +35,8 @@ import casadi as ca
 from ..equations.lu import LU, factorize_lu, solve_lu
 from ..equations.prescribed import accelerated
 from ..equations.solve import least_degree, softened
-from ..equations.terms import (
-    Equations,
-    mass,
-    motion_under_forces,
-    rates,
-    retraction,
-    supplied,
-    terms,
-)
+from ..equations.terms import Equations, mass, terms
+from ..equations.traced import motion_under_forces, rates, retraction, supplied
 from ..errors import SimulationError
 from ..linear.exact import residual_slopes, tangent_map
 from ..manifold.judge import concluded

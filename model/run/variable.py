@@ -10,7 +10,8 @@ to get anywhere, the traced step of `manifold/step.py` leaps over it.
 import casadi as ca
 import numpy as np
 
-from ..equations.terms import Equations, project_position, project_velocity, rates
+from ..equations.terms import Equations
+from ..equations.traced import project_position, project_velocity, rates
 from ..errors import SimulationError
 from ..manifold import step
 from ..manifold.judge import concluded

@@ -6,7 +6,8 @@ from ...equations.functions import dense
 from ...equations.kinematics import position_rates
 from ...equations.loops import residual
 from ...equations.outputs import energies
-from ...equations.terms import Equations, closure, terms
+from ...equations.terms import Equations, terms
+from ...equations.traced import closure
 from ...linear.exact import tangent_map
 
 
