@@ -132,8 +132,8 @@ def tracing(subject: Subject) -> Rows:
     for name, write in sources.items():
         start = time.perf_counter()
         function = write()
-        traced = time.perf_counter() - start
-        row = {"mechanism": subject.name, "function": name, "trace": traced}
+        took = time.perf_counter() - start
+        row = {"mechanism": subject.name, "function": name, "trace": took}
         if function.class_name() == "SXFunction":
             row["operations"] = function.n_instructions()
         if find_compiler():

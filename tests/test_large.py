@@ -30,7 +30,7 @@ from mechanisms import five_bar
 from random_mechanisms import random_coupled, random_loop, random_rolling, random_tree
 from test_split import long_function, needs_compiler, source
 
-TERMS, KERNEL = "cutjoint.model.equations.terms", "cutjoint.model.compile.kernel"
+PREPARED, KERNEL = "cutjoint.model.equations.prepared", "cutjoint.model.compile.kernel"
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def forced(monkeypatch: pytest.MonkeyPatch):
     """Take articulated bodies, or M written out, however long the tree is."""
 
     def force(recursive: bool) -> None:
-        monkeypatch.setattr(f"{TERMS}.SHORT_TREE", -1 if recursive else 10**9)
-        monkeypatch.setattr(f"{TERMS}.LONG_TREE", -1 if recursive else 10**9)
+        monkeypatch.setattr(f"{PREPARED}.SHORT_TREE", -1 if recursive else 10**9)
+        monkeypatch.setattr(f"{PREPARED}.LONG_TREE", -1 if recursive else 10**9)
 
     return force
 

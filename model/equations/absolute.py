@@ -23,7 +23,7 @@ from .prescribed import driven_joint
 from .topology import Link, Tree
 
 
-class Free(NamedTuple):
+class FreeLinks(NamedTuple):
     """Links that turn by speeds counted from the world, in their own axes or in the world's."""
 
     links: tuple[int, ...] = ()
@@ -34,7 +34,7 @@ class Free(NamedTuple):
         return motion.X[i].R if self.in_world_axes else IDENTITY.R
 
 
-NOT_FREE = Free()
+NOT_FREE = FreeLinks()
 
 
 def free_links(model: Model) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ def _turns(link: Link) -> bool:
     return link.move is not None and bool(link.move.turns)
 
 
-def own_speeds(model: Model, motion: Motion, free: Free, w: Any) -> Any:
+def own_speeds(model: Model, motion: Motion, free: FreeLinks, w: Any) -> Any:
     """v = T w: each joint's own part of what the links behind balls turn by."""
     v, turns = w + ca.SX.zeros(w.shape), list[Any]()
     for i, before in _before(model, motion, free, turns):
@@ -79,7 +79,7 @@ def own_speeds(model: Model, motion: Motion, free: Free, w: Any) -> Any:
     return v
 
 
-def solved_speeds(model: Model, motion: Motion, free: Free, v: Any) -> Any:
+def solved_speeds(model: Model, motion: Motion, free: FreeLinks, v: Any) -> Any:
     """w = T⁻¹v."""
     w, turns = v + ca.SX.zeros(v.shape), list[Any]()
     for i, before in _before(model, motion, free, turns):
@@ -90,7 +90,7 @@ def solved_speeds(model: Model, motion: Motion, free: Free, v: Any) -> Any:
     return w
 
 
-def solved_forces(motion: Motion, tree: Tree, free: Free, right: Any) -> Any:
+def solved_forces(motion: Motion, tree: Tree, free: FreeLinks, right: Any) -> Any:
     """The same forces about the axes of w, `right` already being those that do work with ω over the world."""
     found = right + ca.SX.zeros(right.shape)
     for i in free.links:
@@ -98,7 +98,7 @@ def solved_forces(motion: Motion, tree: Tree, free: Free, right: Any) -> Any:
     return found
 
 
-def _before(model: Model, motion: Motion, free: Free, turns: list[Any]) -> Iterator[tuple[int, Any]]:
+def _before(model: Model, motion: Motion, free: FreeLinks, turns: list[Any]) -> Iterator[tuple[int, Any]]:
     """Every link with what the one before it turns by, of all `turns` so far, in the link's axes."""
     for i, link in enumerate(model.tree.links if free.links else ()):
         yield i, motion.f[i].R.T @ turns[link.parent] if link.parent >= 0 else ca.SX.zeros(3, 1)

@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 
 from ..describe.motors import has, rigid_rotor
-from .absolute import NOT_FREE, Free
+from .absolute import NOT_FREE, FreeLinks
 from .kinematics import Model, Motion, outward
 from .spatial import add, at_point, inertia_times, inertial_wrench, shift, to_parent
 
@@ -65,7 +65,7 @@ def newton_euler(model: Model, q: Any, v: Any, dv: Any, outside: Wrenches | None
     return onto_joints(model, joint_wrenches(model, motion, outside or {}), dv)
 
 
-def mass_matrix(model: Model, motion: Motion, free: Free = NOT_FREE) -> Any:
+def mass_matrix(model: Model, motion: Motion, free: FreeLinks = NOT_FREE) -> Any:
     """Composite rigid body algorithm: M(q), nv × nv, with structural zeros between branches.
 
     Links that are `free` turn by speeds counted from the world (`absolute.py`).

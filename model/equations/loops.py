@@ -17,7 +17,7 @@ from ..describe.motors import POSITION
 from ..joints.rigid_motion import IDENTITY, Pose
 from ..joints.rows import Ends, Row
 from ..joints.types import TYPES
-from .absolute import NOT_FREE, Free
+from .absolute import NOT_FREE, FreeLinks
 from .couplings import Tie, ties
 from .kinematics import Model, Motion, carried, columns, frame_in_link, turning
 from .prescribed import driven_joint, driven_ties
@@ -62,7 +62,7 @@ class CutLoop:
         ]
 
     def columns(
-        self, model: Model, motion: Motion, free: Free = NOT_FREE
+        self, model: Model, motion: Motion, free: FreeLinks = NOT_FREE
     ) -> Iterator[tuple[int, bool, Any, Any]]:
         """Of every speed of the loop: whether it moves the child's end, its turn, how that end moves.
 
@@ -118,7 +118,7 @@ def residual(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), *tied, ca.SX(0, 1))
 
 
-def loop_jacobian(model: Model, motion: Motion, loops: list[CutLoop], free: Free = NOT_FREE) -> Any:
+def loop_jacobian(model: Model, motion: Motion, loops: list[CutLoop], free: FreeLinks = NOT_FREE) -> Any:
     """G(q), m × nv, with structural zeros for joints off the loop; `free` as in `mass_matrix`."""
     tree = model.tree
     G = ca.SX(tree.row_count, tree.nv)

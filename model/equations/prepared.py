@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..thresholds import LONG_TREE, SHORT_TREE
-from .absolute import NOT_FREE, Free, free_links, own_speeds, solved_speeds
+from .absolute import NOT_FREE, FreeLinks, free_links, own_speeds, solved_speeds
 from .articulated import Articulated, articulated
 from .kinematics import Motion
 from .loops import loop_jacobian, of_poses
@@ -18,7 +18,7 @@ from .trunk import OnTrunk, on_trunk, trunk_of
 class Way(NamedTuple):
     """How systems of a mechanism are solved."""
 
-    free: Free = NOT_FREE  # in which speeds
+    free: FreeLinks = NOT_FREE  # in which speeds
     order: list[int] | None = None  # in which M is eliminated; None: from its leaves
     trunk: list[int] | None = None  # the speeds of the trunk that legs are solved onto, if they are
 
@@ -50,12 +50,12 @@ def by_bodies(eq: Equations) -> bool:
     return by_bodies < written
 
 
-def free_speeds(eq: Equations) -> Free:
+def free_speeds(eq: Equations) -> FreeLinks:
     """Links whose turning is counted from the world where systems are solved; not by articulated bodies."""
     return way(eq).free
 
 
-def merged(eq: Equations) -> bool:
+def merging_saves(eq: Equations) -> bool:
     """Whether `concise` merges what is computed twice: it saves much where loops share a ball."""
     return bool(free_speeds(eq).links)
 
@@ -63,7 +63,7 @@ def merged(eq: Equations) -> bool:
 @once
 def metric(eq: Equations) -> Constrained | OnTrunk:
     """M and G prepared for projections, which are shortest in the mass metric."""
-    return prepared(eq, at_rest(eq).motion, _solved_jacobian(eq))
+    return system_of(eq, at_rest(eq).motion, _solved_jacobian(eq))
 
 
 @once
@@ -71,7 +71,7 @@ def pose_metric(eq: Equations) -> Constrained | OnTrunk:
     """The same with the rows that hold poses alone."""
     if all(eq.tree.holds_poses):
         return metric(eq)
-    return prepared(eq, at_rest(eq).motion, of_poses(eq.model, _solved_jacobian(eq)))
+    return system_of(eq, at_rest(eq).motion, of_poses(eq.model, _solved_jacobian(eq)))
 
 
 @once
@@ -88,7 +88,7 @@ def _solved_jacobian(eq: Equations) -> Any:
     return loop_jacobian(eq.model, at.motion, at.loops, free_speeds(eq))
 
 
-def prepared(eq: Equations, motion: Motion, G: Any) -> Constrained | OnTrunk:
+def system_of(eq: Equations, motion: Motion, G: Any) -> Constrained | OnTrunk:
     """M and rows for the speeds in which systems are solved (`absolute.py`), ready for right-hand sides."""
     if by_bodies(eq):
         return constrained(by_articulation(eq, motion.f), G, eq.scales.groups)
@@ -106,10 +106,10 @@ def _solved_by(eq: Equations, by: Way, motion: Motion, G: Any) -> Constrained | 
 @once
 def way(eq: Equations) -> Way:
     """The shortest; where no loop may share a ball there is nothing to choose."""
-    free = Free(() if by_bodies(eq) else free_links(eq.model))
+    free = FreeLinks(() if by_bodies(eq) else free_links(eq.model))
     if not (free.links and eq.tree.cuts):
         return Way(free)
-    at, over_world = at_rest(eq), Free(free.links, in_world_axes=True)
+    at, over_world = at_rest(eq), FreeLinks(free.links, in_world_axes=True)
     found = Way(free, shortest_order(*_matrices(eq, free)))
     if not all(eq.tree.holds_poses) or not (trunk := trunk_of(*_matrices(eq, over_world))):
         return found
@@ -123,7 +123,7 @@ def way(eq: Equations) -> Way:
     return min((found, Way(over_world, trunk=trunk)), key=operations)
 
 
-def _matrices(eq: Equations, free: Free) -> tuple[Any, Any]:
+def _matrices(eq: Equations, free: FreeLinks) -> tuple[Any, Any]:
     """M and G of a pose, for such speeds."""
     at = at_rest(eq)
     return mass_of(eq, at.motion, free), loop_jacobian(eq.model, at.motion, at.loops, free)

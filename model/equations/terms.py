@@ -15,7 +15,7 @@ import numpy as np
 from ..describe import parameters
 from ..describe.mechanism import Mechanism
 from ..describe.motors import signal_names
-from .absolute import NOT_FREE, Free, solved_forces
+from .absolute import NOT_FREE, FreeLinks, solved_forces
 from .dynamics import joint_wrenches, mass_matrix, onto_joints
 from .forces import Applied, applied
 from .kinematics import Model, Motion, outward
@@ -140,7 +140,7 @@ def terms(eq: Equations) -> Forces:
     )
 
 
-def right_side(eq: Equations, motion: Motion, act: Applied, free: Free = NOT_FREE) -> Any:
+def right_side(eq: Equations, motion: Motion, act: Applied, free: FreeLinks = NOT_FREE) -> Any:
     """τ − h, with what the inertia lent to driven joints takes."""
     passed = {i: act.tau[eq.tree.links[i].v] for i in free.links}
     right = act.tau - onto_joints(eq.model, joint_wrenches(eq.model, motion, act.wrenches, passed))
@@ -185,7 +185,7 @@ def mass(eq: Equations) -> Any:
     return mass_of(eq, terms(eq).motion)
 
 
-def mass_of(eq: Equations, motion: Motion, free: Free = NOT_FREE) -> Any:
+def mass_of(eq: Equations, motion: Motion, free: FreeLinks = NOT_FREE) -> Any:
     """The same at a motion, for speeds that may be counted from the world."""
     M = mass_matrix(eq.model, motion, free)
     return M + ca.diag(carried_along(eq)) if eq.tree.driven else M

@@ -12,7 +12,16 @@ from ..thresholds import SWEEPS_EACH
 from .functions import concise, dense
 from .kinematics import normalized, position_rates
 from .loops import loop_jacobian
-from .prepared import by_articulation, free_speeds, inertia, loop_rates, merged, metric, pose_metric, prepared
+from .prepared import (
+    by_articulation,
+    free_speeds,
+    inertia,
+    loop_rates,
+    merging_saves,
+    metric,
+    pose_metric,
+    system_of,
+)
 from .prescribed import accelerated, driven_ties, tie_rows
 from .solve import constrained, onto_manifold
 from .terms import Equations, at_rest, mass, once, right_side, terms
@@ -25,7 +34,7 @@ def motion_under_forces(eq: Equations) -> tuple[Any, Any]:
     motors = accelerated(eq.mechanism)
     if not motors:
         free = free_speeds(eq)
-        system = prepared(eq, t.motion, loop_jacobian(eq.model, t.motion, t.loops, free))
+        system = system_of(eq, t.motion, loop_jacobian(eq.model, t.motion, t.loops, free))
         return system.accelerations(right_side(eq, t.motion, t.applied, free), t.gamma)
     inputs, driven = eq.mechanism.inputs(), driven_ties(eq.model, t.motion, t.loops, motors)
     wanted = [eq.u[inputs.index(m.name)] - x.tie.acceleration for m, x in zip(motors, driven, strict=True)]
@@ -48,7 +57,7 @@ def dynamics(eq: Equations) -> ca.Function:
     """(q, v, u, p) → (v̇, λ): closed-loop forward dynamics, M v̇ = τ + F − Gᵀλ (004, 2.5)."""
     dv, lam = motion_under_forces(eq)
     names = ["q", "v", "u", "p"], ["dv", "lam"]
-    return concise("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], *names, merged=merged(eq))
+    return concise("dynamics", [eq.q, eq.v, eq.u, eq.p], [dv, lam], *names, merged=merging_saves(eq))
 
 
 @once
@@ -60,7 +69,7 @@ def rates(eq: Equations) -> ca.Function:
         dq[-nz:] = terms(eq).applied.rates
     power = supplied(eq) - terms(eq).applied.dissipated
     names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
-    return concise("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names, merged=merged(eq))
+    return concise("rates", [eq.q, eq.v, eq.u, eq.p], [dq, dv, power], *names, merged=merging_saves(eq))
 
 
 @once
@@ -119,7 +128,7 @@ def project_position(eq: Equations) -> ca.Function:
     """(q, p) → q: one Newton step onto g(q) = 0, the shortest in the mass metric (004, 3.10)."""
     delta = onto_manifold(pose_metric(eq), -at_rest(eq).g, SWEEPS_EACH)
     q = normalized(eq.model, eq.q + position_rates(eq.model, eq.q, delta))
-    return concise("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"], merged=merged(eq))
+    return concise("project_position", [eq.q, eq.p], [q], ["q", "p"], ["q_new"], merged=merging_saves(eq))
 
 
 @once
@@ -127,7 +136,7 @@ def project_velocity(eq: Equations) -> ca.Function:
     """(q, v, p) → v: onto G v + b = 0, the nearest in the mass metric, so no power is put in."""
     delta = onto_manifold(metric(eq), -loop_rates(eq))
     names = ["q", "v", "p"], ["v_new"]
-    return concise("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], *names, merged=merged(eq))
+    return concise("project_velocity", [eq.q, eq.v, eq.p], [eq.v + delta], *names, merged=merging_saves(eq))
 
 
 @once

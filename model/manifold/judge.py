@@ -15,7 +15,7 @@ from ..equations.functions import concise
 from ..equations.kinematics import outward
 from ..equations.loops import cut_loops
 from ..equations.outputs import energies
-from ..equations.prepared import loop_rates, merged, metric
+from ..equations.prepared import loop_rates, merging_saves, metric
 from ..equations.spatial import lumped
 from ..equations.terms import Equations, at_rest, once
 from ..equations.traced import project_position
@@ -94,7 +94,7 @@ def finished(eq: Equations) -> ca.Function:
     gap = ca.mmax(ca.fabs(at.g / eq.scales.rows)) if at.g.numel() else ca.SX(0)
     kinetic, potential = _energies(eq, v)
     results = [v, loss, gap, kinetic, potential]
-    return concise("finished", [eq.q, eq.v, eq.p], results, merged=merged(eq))
+    return concise("finished", [eq.q, eq.v, eq.p], results, merged=merging_saves(eq))
 
 
 @once
