@@ -177,8 +177,7 @@ def applied(model: Model, motion: Motion, loops: list[CutLoop], q: Any, v: Any, 
         total = force.tau + (driven(joint, position[0], speed[0]) if joint.name in motors else 0)
         at_cuts[joint.name] = total
         part = cut_wrenches(loop, total)
-        push(wrenches, motion, loop.i.link, loop.ends.ri, part["vi"], part["wi"])
-        push(wrenches, motion, loop.j.link, loop.ends.rj, part["vj"], part["wj"])
+        push_ends(wrenches, motion, loop, (part["vi"], part["wi"]), (part["vj"], part["wj"]))
         potential, dissipated = potential + force.potential, dissipated + force.dissipated
     for motor in mechanism.motors:
         seen |= told.get(motor.name, {})
@@ -308,3 +307,15 @@ def push(wrenches: dict[int, Any], motion: Motion, link: int, r: Any, F: Any, T:
     X = motion.X[link]
     wrench = ca.vertcat(X.R.T @ (T + ca.cross(r - X.p, F)), X.R.T @ F)
     wrenches[link] = wrenches.get(link, 0) + wrench
+
+
+def push_ends(
+    wrenches: dict[int, Any], motion: Motion, loop: CutLoop, on_i: tuple[Any, Any], on_j: tuple[Any, Any]
+) -> None:
+    """Add world force and torque at both ends of a cut joint, which are points of their links."""
+    for end, (F, T) in ((loop.i, on_i), (loop.j, on_j)):
+        if end.link >= 0:
+            back = motion.X[end.link].R.T
+            f = back @ F
+            wrench = ca.vertcat(back @ T + ca.cross(end.local, f), f)
+            wrenches[end.link] = wrenches.get(end.link, 0) + wrench

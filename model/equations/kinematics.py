@@ -5,7 +5,7 @@ frame {i} over the world in the axes of {i}; ω̇_i its angular acceleration, a_
 The world's own acceleration is set to −g, which is gravity for everything that follows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -93,12 +93,8 @@ def frame_in_link(model: Model, body: str, frame: Any) -> tuple[int, Pose]:
     return model.tree.holder[body], compose(model.in_link[body], pose(frame))
 
 
-def poses(model: Model, q: Any, delta: Any = None) -> tuple[list[Pose], list[Pose]]:
-    """Each link's frame in its parent link, and in the world.
-
-    `delta` displaces every link by 1 + [S δ] behind its move. Differentiating by δ at zero is
-    differentiating by q along v, at the price of exchanging columns instead of new sines.
-    """
+def poses(model: Model, q: Any) -> tuple[list[Pose], list[Pose]]:
+    """Each link's frame in its parent link, and in the world."""
     f: list[Pose] = []
     X: list[Pose] = []
     for link, M, S in zip(model.tree.links, model.placements, model.subspaces, strict=True):
@@ -110,24 +106,48 @@ def poses(model: Model, q: Any, delta: Any = None) -> tuple[list[Pose], list[Pos
                 joint = model.mechanism.joint(link.joint)
                 move = link.move.pose(q[link.q], joint, link.reverse, M.turn, M.slide)
             f[-1] = compose(M.fixed, move)
-            if delta is not None:
-                twist = ca.densify(S @ delta[link.v])
-                f[-1] = compose(f[-1], Pose(ca.SX.eye(3) + ca.skew(twist[:3]), twist[3:]))
         X.append(compose(X[link.parent], f[-1]) if link.parent >= 0 else f[-1])
     return f, X
 
 
-def outward(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> Motion:
+def displaced_poses(
+    model: Model, f: list[Pose], X: list[Pose], delta: Any, free: Collection[int]
+) -> tuple[list[Pose], list[Pose]]:
+    """The same with every link displaced by 1 + [S δ] behind its move.
+
+    Differentiating by δ at zero is differentiating by q along v, at the price of exchanging columns instead
+    of new sines. Links that are `free` do not turn with those before them (`absolute.py`).
+    """
+    found, there = list[Pose](), list[Pose]()
+    for i, (link, S) in enumerate(zip(model.tree.links, model.subspaces, strict=True)):
+        before, twist = there[link.parent] if link.parent >= 0 else IDENTITY, ca.densify(S @ delta[link.v])
+        own = Pose(ca.SX.eye(3) + ca.skew(twist[:3]), twist[3:])
+        if i in free:
+            R = X[i].R @ own.R
+            found.append(Pose(before.R.T @ R, f[i].p))
+            there.append(Pose(R, before.p + before.R @ f[i].p))
+        else:
+            found.append(compose(f[i], own) if link.move else f[i])
+            there.append(compose(before, found[i]) if link.parent >= 0 else found[i])
+    return found, there
+
+
+def outward(
+    model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None, free: Collection[int] = ()
+) -> Motion:
     """Outward recursion of Newton-Euler (paper 004, A.3), accelerations as those of points.
 
     With S_i v_i = (ω_J, v_J): V_i = Ad_{f⁻¹} V_P + S_i v_i,  ω̇_i = Rᵀω̇_P + ω_i×ω_J + ω̇_J and
     a_i = Rᵀ(a_P + N_P p) + (2ω_i − ω_J)×v_J + v̇_J, which is V̇_i = (ω̇_i, a_i − ω_i×v_i) of the thesis in fewer
-    operations: linear velocities are left out. Without `dv` the accelerations are zero.
+    operations: linear velocities are left out. Without `dv` the accelerations are zero. Links that are `free`
+    turn by v_i over the world, and ω̇_i = v̇_i.
     """
-    f, X = poses(model, q, delta)
+    f, X = poses(model, q)
+    if delta is not None:
+        f, X = displaced_poses(model, f, X, delta, free)
     V, dw, a, N = list[Any](), list[Any](), list[Any](), list[Any]()
     still = ca.SX.zeros(3, 1)
-    for link, fi, S in zip(model.tree.links, f, model.subspaces, strict=True):
+    for i, (link, fi, S) in enumerate(zip(model.tree.links, f, model.subspaces, strict=True)):
         Sv = ca.densify(S @ v[link.v, :])
         turn, slide = Sv[:3], Sv[3:]
         if link.parent < 0:
@@ -136,14 +156,17 @@ def outward(model: Model, q: Any, v: Any, dv: Any = None, delta: Any = None) -> 
             Vi = to_child(fi, V[link.parent]) + Sv
             dwi, ai = fi.R.T @ dw[link.parent], fi.R.T @ (a[link.parent] + N[link.parent] @ fi.p)
         w = Vi[:3]
-        dwi, ai = dwi + ca.cross(w, turn), ai + ca.cross(2 * w - turn, slide)
+        if i in free:
+            Vi, dwi = ca.vertcat(turn, Vi[3:]), still
+        else:
+            dwi, ai = dwi + ca.cross(w, turn), ai + ca.cross(2 * w - turn, slide)
         if dv is not None:
             Sdv = ca.densify(S @ dv[link.v, :])
             dwi, ai = dwi + Sdv[:3], ai + Sdv[3:]
         V.append(Vi)
         dw.append(dwi)
         a.append(ai)
-        N.append(turning_rate(w, dwi))
+        N.append(turning_rate(Vi[:3], dwi))
     moved = q if delta is None else q + position_rates(model, q, delta)
     given = ca.SX.zeros(model.tree.nv, 1) if dv is None else dv
     return Motion(f, X, V, dw, a, N, moved, v, given)

@@ -15,7 +15,7 @@ from ..joints.rigid_motion import product, vector
 from ..joints.types import TYPES
 from .couplings import ties
 from .dynamics import armature, joint_wrenches
-from .forces import Applied, cut_coordinates, cut_wrenches, push, push_apart
+from .forces import Applied, cut_coordinates, cut_wrenches, push_apart, push_ends
 from .kinematics import (
     Model,
     Motion,
@@ -143,8 +143,7 @@ def _reactions(eq: Equations, motion: Motion, loops: list[CutLoop], act: Any, la
         if loop.joint.name in driven:
             effort, row = driven[loop.joint.name]
             part = {n: x + effort * getattr(row, n) for n, x in part.items()}
-        push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
-        push(wrenches, motion, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
+        push_ends(wrenches, motion, loop, (part["ri"], part["wi"]), (part["rj"], part["wj"]))
         force, moment = part["rj"], part["wj"]
         if loop.joint.name in act.at_cuts:
             own = cut_wrenches(loop, act.at_cuts[loop.joint.name])

@@ -152,6 +152,13 @@ def _inverse(A: Any) -> list[Entries]:
     return rows
 
 
+def times(A: Any, B: Any) -> Any:
+    """A B; rows of B that have the same value in a column are added up in A before they are multiplied."""
+    columns, left = [_by_value(column) for column in ca.horzsplit(B)], ca.horzsplit(A)
+    none = ca.SX(A.shape[0], 1)
+    return ca.horzcat(*(_sum([none, *(x * _sum(left[k] for k in rows) for x, rows in c)]) for c in columns))
+
+
 def _by_value(column: Any) -> Column:
     found: dict[Any, tuple[Any, list[int]]] = {}
     for k, x in entries(column).items():

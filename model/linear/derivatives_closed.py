@@ -29,11 +29,12 @@ and with r = τ_NE − τ (4.2 prints τ_NE: wrong under load), N_q = ∂r/∂q 
 Operations of A and B, after common subexpressions are merged, where R picks the speeds of motors:
 
     mechanism              fourbar  parallel_robot  loader  stewart  delta  hexapod
-    recursions                 532            1054    3116     8406   9887    41033
-    automatic                  496            1125    3502     9365  10219    42347
-    dynamics alone             229             349    1329     2629   2161    11497
+    recursions                 549            1068    3192     8545   9872    37689
+    automatic                  427             896    3117     6173   8494    26664
+    dynamics alone             212             311    1235     2182   1982     6775
 
-For an R that mixes speeds nothing is gained (stewart 12494 and 12273), because all of Ĝ is eliminated.
+The recursions stay with relative speeds, in which the thesis has them. For an R that mixes speeds all of Ĝ is
+eliminated (stewart 12773 and 10466).
 """
 
 from collections.abc import Callable

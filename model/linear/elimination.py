@@ -71,4 +71,5 @@ def picked_speeds(R: Any) -> dict[int, int]:
 
 def solved(factor: Factor, B: Any) -> Any:
     """X of A X = B, column by column."""
-    return ca.horzcat(*(backward(factor, forward(factor, entries(column))) for column in ca.horzsplit(B)))
+    none = ca.SX(len(factor.order), 0)
+    return ca.horzcat(none, *(backward(factor, forward(factor, entries(x))) for x in ca.horzsplit(B)))

@@ -8,44 +8,49 @@ the derivative of the lift's own ẋ = f(x), the same that an FMU's directional 
 With E(q, v, v̇, λ, u) = M v̇ + h − τ + Gᵀλ = 0 and c(q, v, v̇) = G v̇ + Ġv + ḃ = 0, and a chart
 y = R θ, R v of p = nv − rank G independent coordinates:
 
-- K with R K = 1, G K = 0 is a basis of the motions that the loops allow (`elimination.py`). W = K (KᵀMK)⁻¹
-  and Z with GᵀZ = Rᵀ − M W solve M W + GᵀZ = Rᵀ, G W = 0 (004, 2.44).
+- K with R K = 1, G K = 0 is a basis of the motions that the loops allow (`elimination.py`). With Λ = KᵀMK
+  W = K Λ⁻¹ and Z with GᵀZ = Rᵀ − M W solve M W + GᵀZ = Rᵀ, G W = 0 (004, 2.44).
 - By the symmetry of that system R δv̇ = −Wᵀ δE − Zᵀ δc for any perturbation at constant
-  v̇, λ; so the multipliers' stiffness is in, and only p solves are needed.
-- δθ = K δy_q and δv = K δy_v + δv₀ with R δv₀ = 0, G δv₀ = −D_q(Gv) K δy_q. For constant
-  fields k, v the derivatives commute up to the bracket, D_q(Gv)k = ½(∂c/∂v k − G[v, k]), so the
-  paper's K̇ costs nothing new.
+  v̇, λ; so the multipliers' stiffness is in, and only p solves are needed. K and Y = −Z Λ, GᵀY = M K − RᵀΛ,
+  are shorter to write than W and Z, so Λ R δv̇ = Yᵀ δc − Kᵀ δE is what is solved last.
+- δθ = K δy_q and δv = K δy_v + L δy_q with R L = 0, G L = −D K, D k = D_q(Gv)k. For constant
+  fields k, v the derivatives commute up to the bracket, D k = ½(∂c/∂v k − G[v, k]), so the
+  paper's K̇ costs nothing new. Of any slopes g, g L = −PᵀD K with GᵀP = gᵀ but for R, so L need not be known.
 
 Velocity constraints leave fewer independent speeds, y_v = R_v v with R_v the first rows of R, than
 independent coordinates. Then K above belongs to R_v and all rows of G, and δθ = K_q δy_q is the same with R
 and the rows that hold poses. What holds speeds alone is no derivative of anything, so that its D_q(Gv + b)
 is taken as it is.
 
-The derivatives of E and c are taken by automatic differentiation of the recursions, for any R.
-`linear/derivatives_closed.py` is the other road, the recursions of paper 004, 4.3 and 4.4, differentiated by
-hand: up to a tenth fewer operations for closed loops where R picks speeds, as many for any other R
-(counts are there, and in `cutjoint reproduce spencer-linear`). The tests compare the two.
+The derivatives of E and c are taken by automatic differentiation of the recursions, for any R. Where R does
+not see the links behind balls, these are displaced and turn over the world (`absolute.py`): what is before
+them moves them without turning them, which leaves fewer and shorter derivatives. `linear/derivatives_closed.py`
+is the other road, the recursions of paper 004, 4.3 and 4.4, differentiated by hand (counts are there, and in
+`cutjoint reproduce spencer-linear`). The tests compare the two.
 """
 
 from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..equations.dynamics import armature, joint_wrenches, onto_joints
-from ..equations.forces import Applied, applied, push
+from ..equations.absolute import NOT_FREE, FreeLinks, free_links, own_speeds, solved_speeds
+from ..equations.dynamics import joint_wrenches, onto_joints
+from ..equations.forces import Applied, applied, push_ends
 from ..equations.kinematics import Motion, outward, position_rates
 from ..equations.loops import (
     CutLoop,
     cut_loops,
     cut_reactions,
+    loop_jacobian,
     of_poses,
     slips,
     tie_forces,
     velocity_terms,
 )
-from ..equations.solve import factorize
-from ..equations.terms import Equations, mass, terms
-from .elimination import elimination, solved
+from ..equations.solve import Factor, factorize
+from ..equations.terms import Equations, mass_of, right_side, terms
+from ..equations.trunk import times
+from .elimination import Elimination, elimination, solved
 
 
 class ResidualSlopes(NamedTuple):
@@ -76,13 +81,18 @@ class InternalSlopes(NamedTuple):
 class Tangent(NamedTuple):
     """A point of the manifold with its chart: what all linear models are made from."""
 
-    W: Any
-    Z: Any
+    inertia: Factor  # Λ
+    Y: Any
     R: Any  # of the speeds
-    K: Any  # δv = L δy_q + K δy_v
+    K: Any
     Kq: Any  # δθ = Kq δy_q; K itself unless some rows hold speeds alone
-    L: Any  # R L = 0, G L = −D_q(Gv + b) Kq
+    D: Any  # D_q(Gv + b)
+    loops: Elimination
     partials: ResidualSlopes
+
+    def follow(self) -> Any:
+        """L: R L = 0, G L = −D Kq."""
+        return self.loops.onto(-(self.D @ self.Kq))
 
 
 def tangent_map(eq: Equations) -> Any:
@@ -111,39 +121,46 @@ class Residuals(NamedTuple):
     dz: Any  # of internal states
 
 
-def displaced(eq: Equations, a: Any = None) -> tuple[Any, Motion, list[CutLoop], Applied]:
-    """Displacements δ on top of q as symbols, and motion, loops and applied forces there."""
-    delta = ca.SX.sym("delta", eq.tree.nv)
-    motion = outward(eq.model, eq.q, eq.v, a, delta)
-    loops, q = cut_loops(eq.model, motion), eq.q + position_rates(eq.model, eq.q, delta)
-    return delta, motion, loops, applied(eq.model, motion, loops, q, eq.v, eq.u)
+def displaced(
+    eq: Equations, a: Any = None, free: FreeLinks = NOT_FREE
+) -> tuple[Any, Motion, list[CutLoop], Applied]:
+    """Displacements δ on top of q as symbols, and motion, loops and applied forces there.
+
+    For links that are `free`, δ, the speeds v and accelerations a are counted from the world (`absolute.py`).
+    """
+    delta, model = ca.SX.sym("delta", eq.tree.nv), eq.model
+    motion = outward(model, eq.q, eq.v, a, delta, free.links)
+    q = eq.q + position_rates(model, eq.q, own_speeds(model, motion, free, delta))
+    motion, v = motion._replace(q=q), own_speeds(model, motion, free, eq.v)
+    loops = cut_loops(model, motion)
+    return delta, motion, loops, applied(model, motion, loops, q, v, eq.u)
 
 
-def residuals(eq: Equations) -> Residuals:
+def residuals(eq: Equations, free: FreeLinks = NOT_FREE) -> Residuals:
     """E(q, v, a, λ, u) and c(q, v, a), by one Newton-Euler pass with the reactions as wrenches."""
     a = ca.SX.sym("a", eq.tree.nv)
-    delta, motion, loops, act = displaced(eq, a)
+    delta, motion, loops, act = displaced(eq, a, free)
     c = velocity_terms(eq.model, motion, loops)
     lam = ca.SX.sym("lam", c.numel())
     wrenches = dict(act.wrenches)
     for loop, part in zip(loops, cut_reactions(loops, lam), strict=True):
-        push(wrenches, motion, loop.i.link, loop.ends.ri, part["ri"], part["wi"])
-        push(wrenches, motion, loop.j.link, loop.ends.rj, part["rj"], part["wj"])
-    E = onto_joints(eq.model, joint_wrenches(eq.model, motion, wrenches)) + armature(eq.model) * a - act.tau
+        push_ends(wrenches, motion, loop, (part["ri"], part["wi"]), (part["rj"], part["wj"]))
+    passed = {i: act.tau[eq.tree.links[i].v] for i in free.links}
+    E = onto_joints(eq.model, joint_wrenches(eq.model, motion, wrenches, passed), a) - act.tau
     E -= tie_forces(eq.model, motion, loops, lam)
     slipping = slips(eq.model, motion, loops)
     return Residuals(a, lam, delta, E, c, ca.vertcat(*slipping, ca.SX(0, 1)), act.rates)
 
 
-def residual_slopes(eq: Equations, dv: Any, lam: Any) -> ResidualSlopes:
-    """∂E and ∂c at the accelerations and multipliers given."""
-    r = residuals(eq)
+def residual_slopes(eq: Equations, v: Any, dv: Any, lam: Any, free: FreeLinks = NOT_FREE) -> ResidualSlopes:
+    """∂E and ∂c at the speeds, accelerations and multipliers given."""
+    r = residuals(eq, free)
     nv, zero = eq.tree.nv, ca.SX(eq.tree.nv, 1)
     z = eq.q[eq.tree.nq - eq.tree.nz :]
     J = ca.jacobian(ca.vertcat(r.E, r.c, r.dz), ca.vertcat(r.delta, eq.v, eq.u, z))
     slopes = [J, ca.jacobian(r.s, r.delta)]
     f = ca.Function("partials", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, r.delta], slopes)
-    J, sq = (ca.sparsify(x) for x in f(eq.q, eq.v, eq.u, eq.p, dv, lam, zero))
+    J, sq = (ca.sparsify(x) for x in f(eq.q, v, eq.u, eq.p, dv, lam, zero))
     m, nu = r.c.numel(), eq.u.numel()
     E, c, dz = slice(0, nv), slice(nv, nv + m), slice(nv + m, J.shape[0])
     v, u, z = slice(nv, 2 * nv), slice(2 * nv, 2 * nv + nu), slice(2 * nv + nu, J.shape[1])
@@ -151,22 +168,41 @@ def residual_slopes(eq: Equations, dv: Any, lam: Any) -> ResidualSlopes:
     return ResidualSlopes(J[E, :nv], J[E, v], J[E, u], J[c, :nv], J[c, v], sq, inner)
 
 
-def tangent_point(eq: Equations, chart: Any, speeds: int | None = None) -> Tangent:
-    """Accelerations, chart and partial derivatives at a state; R_v are the chart's first `speeds` rows."""
-    t, M, R = terms(eq), mass(eq), chart[:speeds, :]
-    loops = elimination(eq, R, t.G)
+def tangent_point(
+    eq: Equations, chart: Any, speeds: int | None = None, free: FreeLinks = NOT_FREE
+) -> Tangent:
+    """Accelerations, chart and partial derivatives at a state; R_v are the chart's first `speeds` rows.
+
+    All of it is of the speeds w that have those of `free` links counted from the world, v = T w, and v̇ = T a.
+    """
+    t, R = terms(eq), chart[:speeds, :]
+    M, G = mass_of(eq, t.motion, free), loop_jacobian(eq.model, t.motion, t.loops, free)
+    right = right_side(eq, t.motion, t.applied, free)
+    loops = elimination(eq, R, G)
     K = Kq = loops.basis()
-    reduced = ca.densify(K.T @ (M @ K))
-    W = solved(factorize(reduced, list(range(reduced.shape[0]))), K.T).T
+    MK = M @ K
+    reduced = symmetric_product(K, MK)
+    inertia = factorize(reduced, list(range(reduced.shape[0])))
     drift = loops.onto(ca.densify(t.gamma))
-    dv = drift + W @ (K.T @ (t.right - M @ drift))
-    Z, lam = loops.weights(R.T - M @ W), loops.weights(t.right - M @ dv)
-    part = residual_slopes(eq, ca.densify(dv), lam)
+    a = drift + K @ solved(inertia, K.T @ (right - M @ drift))
+    Y, lam = loops.weights(MK - R.T @ reduced), loops.weights(right - M @ a)
+    w, dw = solved_speeds(eq.model, t.motion, free, eq.v), ca.densify(a)
+    for i in free.links:  # ω̇ where all v̇ are zero
+        dw[eq.tree.links[i].v] += t.motion.dw[i]
+    part = residual_slopes(eq, w, dw, lam, free)
     if not all(eq.tree.holds_poses):
-        Kq = elimination(eq, chart, of_poses(eq.model, t.G)).basis()
-    turned = 0.5 * (part.cv @ Kq - t.G @ (bracket(eq, eq.v) @ Kq))  # D_q(Gv) Kq
-    turned[[k for k, held in enumerate(eq.tree.holds_poses) if not held], :] = part.sq @ Kq
-    return Tangent(W, Z, R, K, Kq, loops.onto(-turned), part)
+        Kq = elimination(eq, chart, of_poses(eq.model, G)).basis()
+    D = 0.5 * (part.cv - G @ bracket(eq, w))
+    D[[k for k, held in enumerate(eq.tree.holds_poses) if not held], :] = part.sq
+    return Tangent(inertia, Y, R, K, Kq, D, loops, part)
+
+
+def symmetric_product(A: Any, B: Any) -> Any:
+    """AᵀB, dense, where it is known to be symmetric: half of it is computed."""
+    half = ca.densify(ca.SX(A.shape[1], A.shape[1]))
+    for j, column in enumerate(ca.horzsplit(B)):
+        half[j:, j] = A[:, j:].T @ column
+    return ca.tril2symm(ca.tril(half))
 
 
 def _arguments(eq: Equations, R: Any) -> tuple[list[Any], list[str]]:
@@ -181,17 +217,27 @@ def linear(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     A = [R L − ½R[v,·]K, R K; Â21, Â22] (004, 4.2; the printed one lacks τ(t) and the balls' bracket), where
     R K = 1 and R L = 0 but for the coordinates whose speeds depend on the others.
     """
-    t = tangent_point(eq, R, speeds)
+    t = tangent_point(eq, R, speeds, _free_beside(eq, R))
     part = t.partials
-    gq = -(t.W.T @ part.Eq + t.Z.T @ part.cq)
-    gv = -(t.W.T @ part.Ev + t.Z.T @ part.cv)
+    cq, cv, D = ca.cse([part.cq, part.cv, t.D])
+    gv = times(t.Y.T, cv) - t.K.T @ part.Ev
+    gq = times(t.Y.T, cq) - t.K.T @ part.Eq - times(t.loops.weights(gv.T).T, D)
+    lower = tuple(solved(t.inertia, g) for g in (gq @ t.Kq, gv @ t.K, -(t.K.T @ part.Eu)))
     led = R[t.K.shape[1] :, :]
-    lower = gq @ t.Kq + gv @ t.L, gv @ t.K, -(t.W.T @ part.Eu)
-    if part.internal is None:
-        return state_space("linear", eq, R, t.Kq, lower, (led @ t.L, led @ t.K))
-    Ez, zq, zv, zz, zu = part.internal
-    inner = -(t.W.T @ Ez), zq @ t.Kq + zv @ t.L, zv @ t.K, zz, zu
-    return state_space("linear", eq, R, t.Kq, lower, (led @ t.L, led @ t.K), inner)
+    if part.internal is None and not led.shape[0]:
+        return state_space("linear", eq, R, t.Kq, lower)
+    L, inner = t.follow(), None
+    if part.internal is not None:
+        Ez, zq, zv, zz, zu = part.internal
+        inner = -solved(t.inertia, t.K.T @ Ez), zq @ t.Kq + zv @ L, zv @ t.K, zz, zu
+    return state_space("linear", eq, R, t.Kq, lower, (led @ L, led @ t.K), inner)
+
+
+def _free_beside(eq: Equations, R: Any) -> FreeLinks:
+    """Links that may turn by other speeds than v: the chart does not see it."""
+    links = free_links(eq.model)
+    seen = any(R[:, eq.tree.links[i].v].nnz() for i in links)
+    return NOT_FREE if seen or not all(eq.tree.holds_poses) else FreeLinks(links)
 
 
 def state_space(
@@ -230,7 +276,7 @@ def tangent_basis(eq: Equations, R: Any, speeds: int | None = None) -> ca.Functi
     """
     if eq.tree.row_count:
         t = tangent_point(eq, R, speeds)
-        T = ca.blockcat([[t.Kq, ca.SX(*t.K.shape)], [t.L, t.K]])
+        T = ca.blockcat([[t.Kq, ca.SX(*t.K.shape)], [t.follow(), t.K]])
     else:  # K = R⁻¹, and nothing turns with the pose
         K = elimination(eq, R, ca.SX(0, eq.tree.nv)).basis()
         T = ca.diagcat(K, K)

@@ -134,15 +134,17 @@ def linear_kernel(engine: Engine, chart: Independent) -> Kernel:
 def fewest_operations(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     """A and B written out where they have few numbers, and otherwise column by column (`columns.py`).
 
-    Where R picks speeds they are written by the thesis' recursions, which know neither velocity constraints
-    nor couplings nor internal states; elsewhere by automatic differentiation, which takes as many operations
-    but for a few in a hundred, more or less (`cutjoint reproduce spencer-linear` counts them).
+    Where R picks speeds they are written by automatic differentiation or by the thesis' recursions, whichever
+    is shorter; elsewhere by the first, since the others know neither velocity constraints nor couplings nor
+    internal states, and differ by a few in a hundred (`cutjoint reproduce spencer-linear` counts them).
     """
     if large(eq, R):
         return by_columns(eq, R, speeds)
+    ways = [written.linear(eq, R, speeds)]
     picks = R.is_constant() and R.shape[0] > 0 and all(eq.tree.holds_poses)
-    picks = picks and not eq.tree.couplings and not eq.tree.nz
-    return recursive_linear(eq, R) if picks else written.linear(eq, R, speeds)
+    if picks and not eq.tree.couplings and not eq.tree.nz:
+        ways.append(recursive_linear(eq, R))
+    return min(ways, key=lambda way: way.n_instructions())
 
 
 def large(eq: Equations, R: Any) -> bool:

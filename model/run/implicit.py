@@ -163,7 +163,7 @@ def _stages(eq: Equations) -> tuple[ca.Function, ca.Function]:
 
 def _known(eq: Equations, g: Any) -> _Known:
     t = terms(eq)
-    part = residual_slopes(eq, *motion_under_forces(eq))
+    part = residual_slopes(eq, eq.v, *motion_under_forces(eq))
     D = _inverse(eq, g)
     inner = [ca.SX(eq.tree.nv, 0), ca.SX(0, 0), ca.SX(0, eq.tree.nv), ca.SX(0, eq.tree.nv)]
     if part.internal is not None:
