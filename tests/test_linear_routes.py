@@ -216,7 +216,7 @@ def check_loops(seed, case):
 
 
 def test_study_of_the_thesis(monkeypatch):
-    """`cutjoint reproduce spencer-linear`: theorems hold, misprints are found, neither road is much dearer."""
+    """`cutjoint reproduce spencer-linear`: theorems hold, misprints are found, no road is much dearer."""
     monkeypatch.setattr(spencer_linear, "COUNTED", ("parallel_robot", "stewart"))
     found = spencer_linear.study(Namespace(), lambda _: None)
     said = {v.claim: v.reproduces for v in found.verdicts}

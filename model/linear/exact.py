@@ -24,9 +24,9 @@ is taken as it is.
 
 The derivatives of E and c are taken by automatic differentiation of the recursions, for any R. Where R does
 not see the links behind balls, these are displaced and turn over the world (`absolute.py`): what is before
-them moves them without turning them, which leaves fewer and shorter derivatives. `linear/derivatives_closed.py`
-is the other road, the recursions of paper 004, 4.3 and 4.4, differentiated by hand (counts are there, and in
-`cutjoint reproduce spencer-linear`). The tests compare the two.
+them moves them without turning them, which leaves fewer and shorter derivatives. The other road are the
+recursions of paper 004, 4.3 and 4.4, differentiated by hand (`linear/derivatives_closed.py`; counts are
+there, and in `cutjoint reproduce spencer-linear`). The tests compare the two.
 """
 
 from typing import Any, NamedTuple
