@@ -1,5 +1,6 @@
 """What the node tells others: joint states, clock, diagnostics, markers, and what else was chosen."""
 
+import time
 from array import array
 from collections.abc import Callable
 from typing import Any
@@ -19,8 +20,9 @@ from .markers import Markers
 from .measurements import Measurements
 from .record import McapRecorder
 from .report import Health
-from .settings import SettingError
+from .settings import LOCK_STEP, SettingError
 
+LISTENER = 2.0  # seconds that lock-step's first answer waits for someone who hears it
 APART = 10**8  # nanoseconds: two clocks that differ by less are not told apart
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
@@ -48,6 +50,7 @@ class Telling:
         self._shapes: Markers | None = None
         self._shown: list[Any] | None = None  # of /clock, while two nodes publish it
         self._state = JointState(name=list(loop.values.names))
+        self._asked = False  # whether lock-step has answered
         self._measured = Measurements(self)
 
     def publisher(self, kind: Any, topic: str, quality: QoSProfile = LATEST) -> Any:
@@ -66,8 +69,17 @@ class Telling:
         message.position = array("d", values.position.tobytes())
         message.velocity = array("d", values.velocity.tobytes())
         message.effort = array("d", values.effort.tobytes())
+        if loop.periods and not self._asked and loop.settings.mode == LOCK_STEP:
+            self._asked = True
+            self._await_listener()
         self._states.publish(message)
         self._measured.publish(stamp)
+
+    def _await_listener(self) -> None:
+        """Whoever sent the first command may not be known to listen yet, and would wait for ever."""
+        end = time.monotonic() + LISTENER
+        while not self._states.get_subscription_count() and time.monotonic() < end:
+            time.sleep(1e-3)
 
     def period(self, loop: Loop) -> None:
         if self.recorder is not None:

@@ -83,7 +83,9 @@ class Client:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.states: list[JointState] = []
-        self.node.create_subscription(JointState, "joint_states", self.states.append, 1000)
+        self.hears_states = self.node.create_subscription(
+            JointState, "joint_states", self.states.append, 1000
+        )
         self.commands = self.node.create_publisher(Float64MultiArray, "commands", 1000)
         self.joint_commands = self.node.create_publisher(JointState, "joint_commands", 1000)
 

@@ -31,9 +31,11 @@ def launched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 def test_it_has_the_topics_that_the_layouts_show_and_tells_something_there(launched: Client) -> None:
-    there = dict(launched.node.get_topic_names_and_types())
     for topic, kind in layout_topics().items():
-        assert there.get(topic) == [kind], topic
+        there = launched.until(
+            lambda topic=topic: dict(launched.node.get_topic_names_and_types()).get(topic), topic
+        )
+        assert there == [kind], topic
         package, _, name = kind.partition("/msg/")
         message = getattr(importlib.import_module(f"{package}.msg"), name)
         if topic.endswith("/robot_description"):

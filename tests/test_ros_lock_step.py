@@ -13,7 +13,7 @@ from cutjoint.model import Simulation
 from cutjoint.model.robots.write_urdf import urdf
 from cutjoint.model.run.drives import Drives
 from cutjoint.model.run.joint_values import JointValues
-from ros_client import Client, JointState, RosProcess, new_domain, node, stamp
+from ros_client import Client, JointState, RosProcess, eventually, new_domain, node, stamp
 from std_msgs.msg import Float64MultiArray, String
 
 STEP = 1.0 / 500
@@ -233,6 +233,34 @@ GRIPPER = """<robot name="gripper">
   <axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="5" velocity="1"/>
   <mimic joint="left/knuckle" multiplier="-1"/></joint>
 <transmission name="t"><joint name="left/knuckle"/></transmission></robot>"""
+
+
+def test_the_first_answer_waits_for_whoever_asked() -> None:
+    """Subscriptions are matched after a while only: an answer before that would be heard by nobody."""
+
+    def check() -> None:
+        domain = new_domain()
+        with node(domain, "fourbar", "--mode", "lock_step") as process, Client(domain) as client:
+            client.node.destroy_subscription(client.hears_states)
+            client.until(client.commands.get_subscription_count, "the node")
+            client.commands.publish(Float64MultiArray(data=[0.0]))
+            client.spin(0.3)
+            states = client.collect(JointState, "joint_states")
+            client.until(lambda: states, "the answer", 10.0)
+            assert process.stop() == 0, process.output
+
+    eventually(check)
+
+
+def test_nobody_need_listen_for_time_to_pass() -> None:
+    domain = new_domain()
+    with node(domain, "fourbar", "--mode", "lock_step") as process, Client(domain) as client:
+        client.node.destroy_subscription(client.hears_states)
+        client.until(client.commands.get_subscription_count, "the node")
+        for _ in range(3):
+            client.commands.publish(Float64MultiArray(data=[0.0]))
+        client.until(lambda: client.simulated_time() > 2.5e-3, "three periods")
+        assert process.stop() == 0, process.output
 
 
 def test_a_robot_keeps_its_own_names_over_ros(tmp_path: Path) -> None:
