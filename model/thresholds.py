@@ -29,7 +29,7 @@ IN_FACE = 1e-9  # of a shape's size: points so near to the plane of a face of it
 OPEN_START = 1e-6  # residual of a loop at the start above which the gap is worth telling
 
 # -- rotations -----------------------------------------------------------------------------------
-SNAP = 1e-14  # entries of constant rotations this near to -1, 0 or 1 are made so, which removes operations
+SNAP = 1e-14  # constants this near to -1, 0 or 1, of inertias to 0, are made so, which removes operations
 GIMBAL = 1e-7  # cosine of the pitch below which yaw is kept, and its square below which yaw's rate is bounded
 
 # -- long trees ------------------------------------------------------------------------------------

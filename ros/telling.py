@@ -79,7 +79,7 @@ class Telling:
         """Whoever sent the first command may not be known to listen yet, and would wait for ever."""
         end = time.monotonic() + LISTENER
         while not self._states.get_subscription_count() and time.monotonic() < end:
-            time.sleep(1e-3)
+            time.sleep(0.001)
 
     def period(self, loop: Loop) -> None:
         if self.recorder is not None:

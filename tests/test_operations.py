@@ -9,7 +9,7 @@ from cutjoint.model.equations.solve import reciprocal
 from cutjoint.model.equations.terms import at_rest
 from cutjoint.model.equations.traced import dynamics, project_position
 
-MOST = {"stewart": (2250, 1650), "hexapod": (6900, 4200)}  # of the dynamics, and of a projection
+MOST = {"stewart": (2170, 1440), "hexapod": (6900, 4200)}  # of the dynamics, and of a projection
 
 
 @pytest.fixture(scope="module", params=MOST)

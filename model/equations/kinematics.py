@@ -16,7 +16,7 @@ from ..describe.mechanism import Mechanism
 from ..joints.moves import Move
 from ..joints.rigid_motion import IDENTITY, Pose, compose, conjugate, inverse, pose, product, snap, vector
 from .frames import Placement, Trim, in_link, inner_frame, outer_frame, place, trims
-from .spatial import SpatialInertia, body_inertia, shift, to_child, turning_rate
+from .spatial import SpatialInertia, body_inertia, shift, to_child, turning_rate, without_round_off
 from .topology import Link, Tree
 
 
@@ -65,7 +65,8 @@ class Model:
         """Inertia of each link in its frame; None for the massless links within a joint."""
         result: list[SpatialInertia | None] = [None] * len(self.tree.links)
         for body in self.mechanism.bodies:
-            result[self.tree.holder[body.name]] = shift(self.in_link[body.name], body_inertia(body))
+            moved = shift(self.in_link[body.name], body_inertia(body))
+            result[self.tree.holder[body.name]] = without_round_off(moved)
         return result
 
 

@@ -11,6 +11,7 @@ import casadi as ca
 
 from ..describe.mechanism import Body, Mechanism
 from ..joints.rigid_motion import Pose, vector
+from ..thresholds import SNAP
 
 
 class SpatialInertia(NamedTuple):
@@ -119,6 +120,20 @@ def body_inertia(body: Any) -> SpatialInertia:
     """The ten numbers of a described body in its own frame (inertia moved from the COM)."""
     point = at_point(ca.SX(body.mass), vector(body.com))
     return point._replace(I=symmetric(body.inertia) + point.I)
+
+
+def without_round_off(inertia: SpatialInertia) -> SpatialInertia:
+    """The same; constants that are round-off beside the others are zero, and take no operations."""
+    m, h, I = (ca.SX(x) for x in inertia)  # noqa: E741
+    if not (m.is_constant() and h.is_constant() and I.is_constant()):
+        return inertia
+    size = float(ca.mmax(ca.fabs(ca.DM(I))))
+    return SpatialInertia(inertia.m, _large(h, ca.sqrt(size * ca.DM(m))), _large(I, size))
+
+
+def _large(x: Any, size: Any) -> Any:
+    values = ca.DM(x)
+    return ca.SX(values * (ca.fabs(values) > SNAP * size))
 
 
 def at_point(m: Any, c: Any) -> SpatialInertia:

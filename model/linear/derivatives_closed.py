@@ -29,9 +29,9 @@ and with r = τ_NE − τ (4.2 prints τ_NE: wrong under load), N_q = ∂r/∂q 
 Operations of A and B, after common subexpressions are merged, where R picks the speeds of motors:
 
     mechanism              fourbar  parallel_robot  loader  stewart  delta  hexapod
-    recursions                 549            1068    3192     8545   9872    37689
-    automatic                  427             896    3117     6173   8494    26664
-    dynamics alone             212             311    1235     2182   1982     6775
+    recursions                 549            1068    3192     8396   9872    37689
+    automatic                  427             896    3117     6024   8494    26664
+    dynamics alone             212             311    1235     2125   1982     6775
 
 The recursions stay with relative speeds, in which the thesis has them. For an R that mixes speeds all of Ĝ is
 eliminated (stewart 12773 and 10466).
