@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
+from matplotlib.patheffects import withStroke
 
 from ..describe.mechanism import GROUND, Joint, Mechanism, Strut
 from ..joints.types import TYPES
@@ -24,6 +25,7 @@ from .sketch import Angle, Pose, View, around, at, body_points, choose_view, fam
 COLOURS = ("#4878b0", "#5b9e5f", "#9a6fb0", "#3f9ca3", "#8c6d4f", "#c28aa8", "#7f8a3a", "#6b7a8f")
 INK, CUT, MOTOR, GROUND_COLOUR = "#222222", "#d62728", "#f08c00", "#777777"
 OFFSET = {"textcoords": "offset points"}
+HALO = withStroke(linewidth=2.5, foreground="white")  # names stay legible over markers
 HATCHED: dict[str, Any] = {"facecolor": "#eeeeee", "edgecolor": GROUND_COLOUR}
 LEGEND: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False, "fontsize": 9}
 
@@ -249,7 +251,8 @@ def _draw_names(axes: Any, view: View, mechanism: Mechanism, poses: Mapping[str,
             names.setdefault(tuple(np.round(middle / view.size, 3)), []).append(strut.name)
     for place, here in names.items():
         at_point = np.array(place) * view.size
-        axes.annotate(", ".join(here), at_point, xytext=(9, -11), **OFFSET, fontsize=9, zorder=6)
+        style = {"fontsize": 9, "zorder": 6, "path_effects": [HALO]}
+        axes.annotate(", ".join(here), at_point, xytext=(9, -11), **OFFSET, **style)
 
 
 def _draw_compass(axes: Any, view: View) -> None:
