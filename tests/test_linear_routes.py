@@ -8,12 +8,14 @@ assembled poses, speeds that close the loops, Richardson extrapolation.
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from itertools import count, islice
 
 import casadi as ca
 import numpy as np
 import pytest
 import scipy.linalg
+from cutjoint.model import Simulation
 from cutjoint.model.compile.kernel import kernel
 from cutjoint.model.equations.kinematics import outward, position_rates
 from cutjoint.model.equations.loops import cut_loops, loop_jacobian
@@ -22,6 +24,8 @@ from cutjoint.model.equations.topology import start_coordinates
 from cutjoint.model.equations.traced import closure, dynamics, project_position, retraction
 from cutjoint.model.linear.derivatives_closed import basis, loop_rows, recursive_linear, weighted_slope
 from cutjoint.model.linear.exact import linear, tangent_map
+from cutjoint.model.linear.linearize import chart
+from cutjoint.model.loading import load
 from cutjoint.model.manifold.rank import rank
 from cutjoint.model.papers import spencer_linear
 from random_mechanisms import random_loop
@@ -213,6 +217,28 @@ def check_loops(seed, case):
     values = [np.array(x) for x in f(q, v, NONE, a)]
     for x, y in zip(values[::2], values[1::2], strict=True):
         assert np.abs(x - y).max(initial=0.0) < 1e-9 * max(1.0, np.abs(y).max(initial=0.0))
+
+
+@pytest.mark.parametrize("name", ["hexapod", "stewart"])
+def test_springs_in_balls_see_links_that_are_displaced_over_the_world(name):
+    """The recursions displace and turn every link over the one before it, the automatic road not."""
+    mechanism = load(name)
+    balls = [joint.name for joint in mechanism.joints if joint.type == "spherical"]
+    for ball in balls:
+        sprung = replace(mechanism.joint(ball), stiffness=(20.0,) * 3, damping=(3.0,) * 3)
+        mechanism = replace(
+            mechanism, joints=tuple(sprung if j.name == ball else j for j in mechanism.joints)
+        )
+    s = Simulation(mechanism, compile=False)
+    s.set_inputs(np.random.default_rng(0).normal(size=len(mechanism.inputs())))
+    s.run(0.05, step=1e-3)
+    R = chart(s.engine, s.state, [motor.joint for motor in mechanism.motors]).R
+    picked = ca.sparsify(ca.SX(ca.DM(R)))
+    at = s.q, s.v, s.u, s.p
+    for one, other in zip(
+        linear(s.equations, picked)(*at), recursive_linear(s.equations, picked)(*at), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(np.array(other)).max())
 
 
 def test_study_of_the_thesis(monkeypatch):
