@@ -53,6 +53,7 @@ class MechanismNode(LifecycleNode):
         self._main = threading.current_thread()
         self._others: list[set[Any]] = []
         self._showing = False
+        self._recorded_so: bool | None = None  # whether a recording is by simulated time, if there is one
         self._servers: list[Any] = []
         self.quit: Callable[[], None] = lambda: None  # what ends the process in good order
         self.add_on_set_parameters_callback(self._change)
@@ -106,6 +107,8 @@ class MechanismNode(LifecycleNode):
         declare_own(self, loop.simulation)
         if self.settings.publish_clock:
             self._only_clock()
+        self._recorded_so = None
+        self._recorded_so = self.stamps_simulated if self.settings.record else None
         self.telling = loop.outlet = Telling(self, loop)
         self.orders = Orders(self, loop)
         self.jobs = Services(self, loop, self.telling.linear)
@@ -229,7 +232,12 @@ class MechanismNode(LifecycleNode):
 
     @property
     def stamps_simulated(self) -> bool:
-        """Whether messages carry simulated time: it has its own pace, or /clock tells it to all."""
+        """Whether messages carry simulated time: it has its own pace, or /clock tells it to all.
+
+        A recording has the clock that it began with, whatever pauses and other modes follow.
+        """
+        if self._recorded_so is not None:
+            return self._recorded_so
         return self.settings.publish_clock or self.settings.mode != REAL_TIME
 
     def warn(self, topic: str, text: str) -> None:

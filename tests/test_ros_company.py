@@ -222,16 +222,35 @@ def test_what_was_recorded_is_read_by_others_and_replayed_to_the_same_motion(swi
     assert states[-1].name == ["hinge"] and np.isfinite(states[-1].position).all()
 
 
-@pytest.mark.parametrize("mode", ["real_time", "fast"])
-def test_a_files_time_is_that_of_the_stamps_in_it(mode: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode, paused", [("real_time", ()), ("fast", ()), ("paused", (False,))])
+def test_a_files_time_is_that_of_the_stamps_in_it(
+    mode: str, paused: tuple[bool, ...], tmp_path: Path
+) -> None:
     """Foxglove looks transforms up by the file's time: they did not move, and plots were empty."""
+    times = recorded_times(mode, paused, tmp_path / "run.mcap")
+    assert max(abs(1e-9 * at - stamped) for at, stamped in times) < 1.0
+
+
+def test_a_recording_keeps_its_clock_through_a_pause(tmp_path: Path) -> None:
+    """Stamps of a node that stands still are of simulated time, but not in the middle of others."""
+    times = recorded_times("real_time", (True, False), tmp_path / "run.mcap")
+    assert max(abs(1e-9 * at - stamped) for at, stamped in times) < 1.0
+    assert times[-1][1] - times[0][1] < 600.0
+
+
+def recorded_times(mode: str, paused: tuple[bool, ...], file: Path) -> list[tuple[int, float]]:
+    """The file's time and the stamp of each joint state, of a node that is paused and goes on so."""
     from mcap.reader import make_reader
     from mcap_ros2.decoder import DecoderFactory
 
-    domain, file = new_domain(), tmp_path / "run.mcap"
+    domain = new_domain()
     arguments = ["double_pendulum", "--no-compile", "--mode", mode, "--record", str(file)]
     with node(domain, *arguments) as process, Client(domain) as client:
         client.ready(process)
+        for pause in (*paused, None):
+            count = len(client.states)
+            client.until(lambda count=count: len(client.states) > count + 5, "joint states")
+            assert pause is None or client.call("pause", pause).success
         client.until(lambda: len(client.states) > 20, "joint states")
         assert process.stop() == 0, process.output
     with file.open("rb") as stream:
@@ -239,7 +258,7 @@ def test_a_files_time_is_that_of_the_stamps_in_it(mode: str, tmp_path: Path) -> 
         states = reader.iter_decoded_messages(topics=["/joint_states"], log_time_order=False)
         times = [(message.log_time, stamp(state)) for _, _, message, state in states]
     assert len(times) > 20 and times == sorted(times)
-    assert max(abs(1e-9 * at - stamped) for at, stamped in times) < 1.0
+    return times
 
 
 # -- life ------------------------------------------------------------------------------------------
