@@ -25,7 +25,7 @@ class Way(NamedTuple):
 
 @once
 def inertia(eq: Equations) -> Factor | Articulated:
-    """The same ready to be solved with, in the form that takes fewer operations."""
+    """M ready to be solved with, in the form that takes fewer operations."""
     return by_articulation(eq, terms(eq).motion.f) if by_bodies(eq) else leaves_first(mass(eq))
 
 
