@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import casadi as ca
@@ -52,6 +53,17 @@ def test_pieces_compute_what_the_virtual_machine_computes(
         x, y = rng.standard_normal(4), rng.standard_normal(3)
         for a, b in zip(whole(x, y), pieces(x, y), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [23, 40, 61])
+def test_no_piece_sets_what_nobody_reads(size: int, tmp_path: Path) -> None:
+    """Constants are written out where they are used, wherever a piece begins; FMUs carry this code."""
+    function = long_function(1500)
+    (tmp_path / "lengthy.c").write_text(split_functions(source(function), size))
+    words = [str(find_compiler()), "-Wall", "-Werror", "-Wno-unused-function", "-c", "lengthy.c"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @needs_compiler

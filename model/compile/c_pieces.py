@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 FORM = "pieces 4"  # part of the key of compiled libraries: change it when other code is written
 NEAR = 16  # places in front of the pointer to the array: 32 are within reach of a short address
-SIZE = 400  # lines; 300 to 1000 differ by a few in a hundred, as measured
+SIZE = 450  # lines; 300 to 1000 differ by a few in a hundred, as measured
 FILE = 20_000  # lines of a file, which a compiler takes a second and 80 MB for
 
 SIGNATURE = (
@@ -131,14 +131,20 @@ def _piece(lines: list[re.Match[str]]) -> Piece:
 
 
 def _inside(piece: Piece, after: set[str], constants: dict[str, str], places: dict[str, int]) -> str:
-    """Declarations and lines of a piece; `constants`, kept up to date, need not be stored."""
-    text = [f"  casadi_real {a};" for a in sorted(piece.read.keys() | piece.written.keys())]
+    """Declarations and lines of a piece; `constants`, kept up to date, need not be stored.
+
+    Those that only later pieces use are not written here: compilers warn of variables that nobody reads.
+    """
+    named = {a for line in piece.lines for a in VARIABLE.findall(line[2] or line[3])}
+    computed = {line[1] for line in piece.lines if line[1] and VARIABLE.search(line[2])}
+    text = [f"  casadi_real {a};" for a in sorted(named | computed)]
     for n, line in enumerate(piece.lines):
         target, value, result = line.groups()
         for a in dict.fromkeys(VARIABLE.findall(value or result)):
             if piece.read.get(a) == n:
                 text.append(f"  {a}={constants.get(a, f's[{places[a]}]')};")
-        text.append(line[0])
+        if not target or target in named or target in computed:
+            text.append(line[0])
         if target:
             constants.pop(target, None)
             if not VARIABLE.search(value):
