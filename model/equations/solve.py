@@ -5,7 +5,7 @@ the order only decides how many operations are written down. Singular constraint
 by proximal multipliers (see `constrained`), never by a decision about rank.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -14,6 +14,7 @@ from ..thresholds import LEAST_SOFTNESS, SOFTNESS, SWEEPS
 
 Entries = dict[int, Any]
 Groups = Sequence[Sequence[int]]
+Column = list[tuple[Any, list[int]]]  # values with the rows that have them
 
 
 class Factor(NamedTuple):
@@ -239,3 +240,26 @@ def proximal(factor: Factor, mu: Any, b: Any, sweeps: int = SWEEPS) -> Any:
 def onto_manifold(system: Any, c: Any, sweeps: int = SWEEPS) -> Any:
     """The step δ = −M⁻¹Gᵀλ of least M-norm with G δ = c."""
     return system.accelerations(ca.SX.zeros(system.size, 1), c, sweeps)[0]
+
+
+def times(A: Any, B: Any) -> Any:
+    """A B; rows of B that have the same value in a column are added up in A before they are multiplied."""
+    columns, left = [by_value(column) for column in ca.horzsplit(B)], ca.horzsplit(A)
+    none = ca.SX(A.shape[0], 1)
+    return ca.horzcat(
+        *(summed([none, *(x * summed(left[k] for k in rows) for x, rows in c)]) for c in columns)
+    )
+
+
+def by_value(column: Any) -> Column:
+    """Each value of a column with the rows that have it; `ca.cse` makes equal entries one value."""
+    found: dict[Any, tuple[Any, list[int]]] = {}
+    for k, x in entries(column).items():
+        found.setdefault(x.element_hash(), (x, []))[1].append(k)
+    return list(found.values())
+
+
+def summed(terms: Iterable[Any]) -> Any:
+    """Their sum, without a zero to begin with."""
+    each = iter(terms)
+    return sum(each, next(each, ca.SX(0)))

@@ -15,16 +15,18 @@ above, are missed by; each such sweep squares the error. So every pose is solved
 `constrained`, singular ones and dependent rows included (`tests/test_trunk.py`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
 
 from ..thresholds import SOFTNESS, SWEEPS
 from .solve import (
+    Column,
     Entries,
     Factor,
     Groups,
+    by_value,
     entries,
     factorize,
     freed,
@@ -33,9 +35,8 @@ from .solve import (
     inner,
     least_degree,
     softened,
+    summed,
 )
-
-Column = list[tuple[Any, list[int]]]  # each value of a column of U with the rows that have it
 
 
 class OnTrunk(NamedTuple):
@@ -92,7 +93,7 @@ class OnTrunk(NamedTuple):
 
     def _onto_trunk(self, lam: list[Any]) -> list[Any]:
         """Uᵀλ; rows that move alike are added up before they are multiplied."""
-        return [_sum(x * _sum(lam[k] for k in rows) for x, rows in column) for column in self.columns]
+        return [summed(x * summed(lam[k] for k in rows) for x, rows in column) for column in self.columns]
 
 
 def on_trunk(
@@ -108,7 +109,7 @@ def on_trunk(
     mu = softened(A, groups, SOFTNESS)
     C = _inverse(A)
     U = G[:, trunk]
-    columns = [_by_value(U[:, k]) for k in range(len(trunk))]
+    columns = [by_value(U[:, k]) for k in range(len(trunk))]
     Mt = M[trunk, trunk]
     heavy = ca.sparsify(Mt + _weighed(columns, C))
     return OnTrunk(
@@ -152,20 +153,6 @@ def _inverse(A: Any) -> list[Entries]:
     return rows
 
 
-def times(A: Any, B: Any) -> Any:
-    """A B; rows of B that have the same value in a column are added up in A before they are multiplied."""
-    columns, left = [_by_value(column) for column in ca.horzsplit(B)], ca.horzsplit(A)
-    none = ca.SX(A.shape[0], 1)
-    return ca.horzcat(*(_sum([none, *(x * _sum(left[k] for k in rows) for x, rows in c)]) for c in columns))
-
-
-def _by_value(column: Any) -> Column:
-    found: dict[Any, tuple[Any, list[int]]] = {}
-    for k, x in entries(column).items():
-        found.setdefault(x.element_hash(), (x, []))[1].append(k)
-    return list(found.values())
-
-
 def _weighed(columns: list[Column], C: list[Entries]) -> Any:
     """Uᵀ C U; rows that have the same value in a column are added up before they are multiplied."""
     n = len(columns)
@@ -177,9 +164,9 @@ def _weighed(columns: list[Column], C: list[Entries]) -> Any:
             for x, rows in columns[a]:
                 if (key := tuple(rows)) not in met:
                     parts = ((y, [C[r][s] for r in rows for s in also if s in C[r]]) for y, also in column)
-                    met[key] = _sum(y * _sum(part) for y, part in parts if part)
+                    met[key] = summed(y * summed(part) for y, part in parts if part)
                 terms.append(x * met[key])
-            W[a, b] = W[b, a] = _sum(terms)
+            W[a, b] = W[b, a] = summed(terms)
     return W
 
 
@@ -192,9 +179,4 @@ def _plus(a: list[Any], b: list[Any]) -> list[Any]:
 
 
 def _times(rows: list[Entries], x: Sequence[Any]) -> list[Any]:
-    return [_sum(entry * x[k] for k, entry in row.items()) for row in rows]
-
-
-def _sum(terms: Iterable[Any]) -> Any:
-    each = iter(terms)
-    return sum(each, next(each, ca.SX(0)))
+    return [summed(entry * x[k] for k, entry in row.items()) for row in rows]

@@ -47,9 +47,8 @@ from ..equations.loops import (
     tie_forces,
     velocity_terms,
 )
-from ..equations.solve import Factor, factorize
+from ..equations.solve import Factor, factorize, times
 from ..equations.terms import Equations, mass_of, right_side, terms
-from ..equations.trunk import times
 from .elimination import Elimination, elimination, solved
 
 
