@@ -96,5 +96,5 @@ def _exact(subject: Subject, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _energy_and_gap(subject: Subject, q: np.ndarray, v: np.ndarray) -> tuple[float, float]:
     simulation = subject.simulation
     find = simulation.variables().outputs.find
-    y = simulation.kernel("outputs")(q, v, subject.u, simulation.p)
+    y = simulation.engine.kernels.outputs(*replace(simulation.state, q=q, v=v, u=subject.u).at)
     return float(y[find("energy").where][0]), float(y[find("loop.residual").where][0])

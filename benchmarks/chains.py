@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..model import Body, Frame, Joint, Mechanism
 from ..model.compile.kernel import kernel
+from ..model.describe.mechanism import Body, Frame, Joint, Mechanism
 from ..model.equations.terms import Equations, equations
 from ..model.equations.traced import dynamics
 from .measure import Effort, Rows, side_by_side
@@ -50,7 +50,8 @@ def scaling(
         functions[kind, count] = dynamics(eq)
         kernels[kind, count] = found = kernel(functions[kind, count])
         at = np.full(eq.tree.nq, 0.1), np.full(eq.tree.nv, 0.1), np.zeros(0)
-        found(*at, np.zeros(0))
+        q, v, none = at
+        found(q, v, none, none, none)  # a chain has neither internal states nor inputs nor parameters
         calls[f"{kind} {count}"] = found.evaluate
         if count == counts[kind][-1]:
             calls |= {f"{kind} {PEER}": peer.dynamics(*at) for peer in _peers(eq, modules)}

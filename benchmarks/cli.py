@@ -11,13 +11,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ..model.base.files import write_atomically
 from ..model.cli.common import Options, check_name, check_targets, progress_bar, tell_written, to_json
 from ..model.compile.kernel import find_compiler
-from ..model.files import write_atomically
 from . import peers, tasks
 from .batch import batch
 from .chains import COUNTS, QUICK_COUNTS, scaling
 from .fmu_step import fmu_step
+from .kinematics import kinematics
 from .measure import FULL, QUICK
 from .message import message
 from .report import describe, draw, required, targets, unmet
@@ -29,14 +30,15 @@ cutjoint bench
 cutjoint bench --quick --mechanism stewart
 cutjoint bench --only dynamics linearization --plot bench.png
 cutjoint bench --only batch
+cutjoint bench --only kinematics --mechanism hexapod
 cutjoint bench --json > bench.json
 cutjoint bench --require
 cutjoint bench --only dynamics --require dynamics:stewart:Pinocchio=5
 """
 NOT_MET = 5  # exit code
-TASKS = ("dynamics", "linearization", "step", "batch", "fmu", "message", "compile", "chain")
+TASKS = ("dynamics", "linearization", "step", "batch", "kinematics", "fmu", "message", "compile", "chain")
 SECONDS = {"dynamics": 2, "linearization": 4, "step": 2, "batch": 30, "fmu": 6, "message": 2, "compile": 4}
-SECONDS["chain"] = 8
+SECONDS |= {"kinematics": 15, "chain": 8}
 TOLERANCE = 1e-6  # by which exact engines may differ
 
 
@@ -50,8 +52,8 @@ def add_arguments(option: Options) -> None:
     )
     option("--require", "TASK:MECHANISM:CONTENDER=RATIO", text, nargs="*", action="extend")
     option("--quick", text="fewer rounds: seconds, and noisier")
-    option("--plot", "FILE", "draw the results (png, svg or pdf)")
-    option("--save", "FILE", "write the results as JSON beside the tables")
+    option("--plot", "FILE", "draw the results (png, svg or pdf)", writes=True)
+    option("--save", "FILE", "write the results as JSON beside the tables", writes=True)
     option("--progress")
     option("--json")
 
@@ -76,6 +78,15 @@ def run(args: argparse.Namespace) -> int:
     for sentence in missed:
         print(f"cutjoint: not met: {sentence}", file=sys.stderr)
     return NOT_MET if missed else 0
+
+
+BESIDE_PEERS = {
+    "dynamics": tasks.dynamics,
+    "linearization": tasks.linearization,
+    "step": tasks.one_step,
+    "batch": batch,
+}
+OPTIONAL = {"fmu": fmu_step, "message": message, "kinematics": kinematics}
 
 
 def bench(
@@ -118,20 +129,13 @@ def bench(
         for task in (task for owner, task in plan if owner == name):
             if task == "compile":
                 results["compile"] += tasks.tracing(measured)
-            elif task in ("fmu", "message"):
-                call = fmu_step if task == "fmu" else message
-                try:
-                    results["speed"] += call(measured, effort, showing(task))
-                except Exception as problem:  # optional: what is not installed or fails is told, not fatal
-                    notes.append(f"{name}, {task} left out: {' '.join(str(problem).split())[:120]}")
+            elif task in BESIDE_PEERS:
+                results["speed"] += BESIDE_PEERS[task](measured, models, effort, showing(task))
             else:
-                function = {
-                    "dynamics": tasks.dynamics,
-                    "linearization": tasks.linearization,
-                    "step": tasks.one_step,
-                    "batch": batch,
-                }
-                results["speed"] += function[task](measured, models, effort, showing(task))
+                try:
+                    results["speed"] += OPTIONAL[task](measured, effort, showing(task))
+                except Exception as problem:  # what is not installed or fails is told, not fatal
+                    notes.append(f"{name}, {task} left out: {' '.join(str(problem).split())[:120]}")
             done += SECONDS[task]
             progress(min(done / total, 1.0))
     if "chain" in chosen:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..model import Simulation
+from ..model.base.subprocesses import scratch_folder
 from ..model.compile.kernel import build_library, find_compiler
 from ..model.manifold import step
-from ..model.programs import scratch_folder
+from ..model.simulation import Simulation
 from .measure import Effort, Rows, rows, side_by_side
 from .subjects import Subject
 
@@ -100,7 +100,7 @@ def _instance(subject: Subject, folder: Path, runtime: str) -> Iterator[Any]:
 def _compiled(folder: Path) -> ctypes.CDLL:
     source, library = folder / "loops.c", folder / "loops.so"
     source.write_text(LOOPS)
-    command = [str(find_compiler()), "-O2", "-fPIC", "-shared", "-o", str(library), str(source)]
+    command = [*(find_compiler() or ()), "-O2", "-fPIC", "-shared", "-o", str(library), str(source)]
     subprocess.run(command, check=True, capture_output=True)
     return ctypes.CDLL(str(library))
 
@@ -150,8 +150,8 @@ def _looping(loops: ctypes.CDLL, slave: Any) -> Callable[[], None]:
 def _traced(loops: ctypes.CDLL, simulation: Simulation) -> Callable[[], None]:
     """The engine's own step without Python: TURN steps a call, from the start."""
     function = step.runge_kutta(simulation.equations)
-    library = ctypes.CDLL(str(build_library(function, str(find_compiler()))))
-    values = [simulation.q, simulation.v, [simulation.work], simulation.u, simulation.p, [STEP]]
+    library = ctypes.CDLL(str(build_library(function, find_compiler() or ())))
+    values = [*simulation.memory, [STEP]]
     begin = [np.array(x, float) for x in values]
     state, following = (
         [x.copy() for x in begin],

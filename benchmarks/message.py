@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..model.run.joint_values import JointValues
+from ..model.control.joint_values import JointValues
 from .fmu_step import STEP, STEPPED, again
 from .measure import Effort, Rows, rows, side_by_side
 from .subjects import Subject

@@ -13,12 +13,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..model import Simulation
+from ..model.base.errors import CutjointError
 from ..model.describe.mechanism import GROUND, Frame
 from ..model.equations.terms import Equations
 from ..model.equations.topology import Link
-from ..model.errors import CutjointError
 from ..model.joints.moves import Ball, Slide, Turn
+from ..model.simulation import Simulation
 
 Pose: TypeAlias = tuple[np.ndarray, np.ndarray]  # x ↦ R x + p
 

@@ -7,12 +7,12 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ..model.errors import brought_by
+from ..model.base.errors import how_to_install
 
 # Module here -> what it imports, and how to get it.
 PEERS = {
-    "peer_pinocchio": ("pinocchio", brought_by("bench")),
-    "peer_mujoco": ("mujoco", brought_by("bench")),
+    "peer_pinocchio": ("pinocchio", how_to_install("bench")),
+    "peer_mujoco": ("mujoco", how_to_install("bench")),
     "peer_drake": ("pydrake", "pip install drake"),
     "peer_exudyn": ("exudyn", "pip install exudyn"),
 }

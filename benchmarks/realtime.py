@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..fmu.realtime import build_realtime
+from ..realtime.build import build_realtime
 
 MECHANISMS = {"stewart": ("motor1.speed", "0.01"), "hexapod": ("leg1.speed", "0.001")}  # in slow motion
 RATES = (1000, 4000, 10000)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Any, NamedTuple
 
-from ..model.errors import CutjointError
+from ..model.base.errors import CutjointError
 from ..model.show.table import table
 from .batch import ONE_BY_ONE, ROLLOUT, SCHEMES, TWO_CORES
 from .batch import TASK as BATCH
 from .chains import PEER
 from .fmu_step import IN_C, NATIVE, TASK
+from .kinematics import IN_C as REACHED_IN_C
+from .kinematics import PEER as MINK
+from .kinematics import TASK as INVERSE
 from .tasks import COMPILED, VIRTUAL
 
 Results = dict[str, Any]
@@ -28,75 +31,69 @@ FASTER = (
 )
 
 
+Promise = tuple[str, float | None, float, bool]  # text, measured, limit, whether that is the least
+
+
 def targets(results: Results) -> list[dict[str, Any]]:
     """What cutjoint promises of its speed, as ratios measured in this run; only what was measured."""
-    found = []
+    promises = (*_of_tasks(results), *_of_linear_models(results), *_of_batches(results), *_of_chains(results))
+    return [
+        {
+            "target": text,
+            "limit": limit,
+            "measured": value,
+            "met": bool(value >= limit if at_least else value <= limit),
+        }
+        for text, value, limit, at_least in promises
+        if value is not None
+    ]
 
-    def promise(text: str, value: float | None, limit: float, at_least: bool) -> None:
-        if value is not None:
-            met = value >= limit if at_least else value <= limit
-            found.append({"target": text, "limit": limit, "measured": value, "met": bool(met)})
 
+def _of_tasks(results: Results) -> Iterator[Promise]:
     for task, name, peer, least in FASTER:
-        promise(
-            f"{name}, {task}: at least {least:g} times faster than {peer}",
-            ratio(results, task, name, peer, COMPILED),
-            least,
-            True,
-        )
+        text = f"{name}, {task}: at least {least:g} times faster than {peer}"
+        yield text, ratio(results, task, name, peer, COMPILED), least, True
     for peer in ("Pinocchio", "MuJoCo"):
-        promise(
-            f"stewart, dynamics in the virtual machine: at most 5 times {peer}'s time",
-            ratio(results, "dynamics", "stewart", VIRTUAL, peer),
-            5,
-            False,
-        )
+        text = f"stewart, dynamics in the virtual machine: at most 5 times {peer}'s time"
+        yield text, ratio(results, "dynamics", "stewart", VIRTUAL, peer), 5, False
+    text = f"hexapod, {INVERSE}: at least 15 times faster than mink on MuJoCo"
+    yield text, ratio(results, INVERSE, "hexapod", MINK, REACHED_IN_C), 15, True
+    text = "stewart, step in C: of the native FMU at most 1.1 times the engine's"
+    yield text, ratio(results, TASK, "stewart", NATIVE, IN_C), 1.1, False
+
+
+def _of_linear_models(results: Results) -> Iterator[Promise]:
+    task = "linearization"
     for name in ("stewart", "hexapod"):
-        task = "linearization"
-        promise(
-            f"{name}, linearization: at most 4 times our dynamics",
-            ratio(results, task, name, COMPILED, "cutjoint, dynamics alone"),
-            4,
-            False,
-        )
-        promise(
-            f"{name}, linearization: at least 3 times faster than Pinocchio",
-            ratio(results, task, name, "Pinocchio", COMPILED),
-            3,
-            True,
-        )
-        for way in ("MuJoCo", "MuJoCo, centered"):
-            kind = "centered" if "centered" in way else "forward"
-            promise(
-                f"{name}, linearization: at least 50 times faster than MuJoCo's {kind} differences",
-                ratio(results, task, name, way, COMPILED),
-                50,
-                True,
-            )
-    promise(
-        "stewart, step in C: of the native FMU at most 1.1 times the engine's",
-        ratio(results, TASK, "stewart", NATIVE, IN_C),
-        1.1,
-        False,
-    )
-    for other, most in ((ONE_BY_ONE, 4), (SCHEMES["Euler"], 8), (SCHEMES["RK4"], 20)):
-        promise(
-            f"stewart, rollout on one core: at least {most} times faster than {other}",
-            ratio(results, BATCH, "stewart", other, ROLLOUT),
-            most,
-            True,
-        )
-    two = [row for row in results.get("speed", []) if row["contender"] == TWO_CORES]
-    for row in two:
-        promise(f"{row['mechanism']}, rollout: two cores at least 1.8 times one", 1 / row["ratio"], 1.8, True)
+        dynamics = ratio(results, task, name, COMPILED, "cutjoint, dynamics alone")
+        yield f"{name}, {task}: at most 4 times our dynamics", dynamics, 4, False
+        for peer, least, way in (
+            ("Pinocchio", 3, "Pinocchio"),
+            ("MuJoCo", 50, "MuJoCo's forward differences"),
+            ("MuJoCo, centered", 50, "MuJoCo's centered differences"),
+        ):
+            text = f"{name}, {task}: at least {least} times faster than {way}"
+            yield text, ratio(results, task, name, peer, COMPILED), least, True
+
+
+def _of_batches(results: Results) -> Iterator[Promise]:
+    for other, least in ((ONE_BY_ONE, 4), (SCHEMES["Euler"], 8), (SCHEMES["RK4"], 20)):
+        text = f"stewart, rollout on one core: at least {least} times faster than {other}"
+        yield text, ratio(results, BATCH, "stewart", other, ROLLOUT), least, True
+    for row in results.get("speed", []):
+        if row["contender"] == TWO_CORES:
+            text = f"{row['mechanism']}, rollout: two cores at least 1.8 times one"
+            yield text, 1 / row["ratio"], 1.8, True
+
+
+def _of_chains(results: Results) -> Iterator[Promise]:
     for kind in dict.fromkeys(row["chain"] for row in results.get("chain", [])):
         long = [row for row in results["chain"] if row["chain"] == kind]
         ten = min(long, key=lambda row: abs(row["bodies"] - 10))
         grown = long[-1]["per_body"] / ten["per_body"]
         text = f"chain of {long[-1]['count']} {kind}"
-        promise(f"{text}: a body costs at most twice what it does in one of ten", grown, 2, False)
-        promise(f"{text}: at least 2 times faster than {PEER}", long[-1].get("peer"), 2, True)
-    return found
+        yield f"{text}: a body costs at most twice what it does in one of ten", grown, 2, False
+        yield f"{text}: at least 2 times faster than {PEER}", long[-1].get("peer"), 2, True
 
 
 def ratio(results: Results, task: str, mechanism: str, one: str, other: str) -> float | None:
@@ -233,7 +230,7 @@ def draw(path: str | os.PathLike[str], results: Results) -> None:
     """Bars of every comparison and the chain's cost per body, in one picture."""
     from matplotlib.figure import Figure
 
-    from ..model.files import write_atomically
+    from ..model.base.files import write_atomically
 
     groups = list(dict.fromkeys((r["task"], r["mechanism"]) for r in results["speed"]))
     count = len(groups) + bool(results["chain"])

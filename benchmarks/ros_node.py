@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import shutil
@@ -21,6 +22,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from ..model.loading import load
+
 
 def measure(
     mechanism: str,
@@ -29,11 +32,14 @@ def measure(
     seconds: float,
     priority: int,
     more: Sequence[str] = (),
+    stream: float = 0.0,
 ) -> dict[str, Any]:
-    """One run of the node with a listener; what it reported at its end."""
+    """One run of the node with a listener that streams so many trajectories a second; what it reported."""
     import rclpy
+    from builtin_interfaces.msg import Duration
     from rclpy.executors import SingleThreadedExecutor
     from sensor_msgs.msg import JointState
+    from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
     command = [sys.executable, "-m", "cutjoint", "node", mechanism, "--rate", str(rate)]
     command += ["--param", f"joint_state_rate={joint_state_rate}", f"realtime_priority={priority}", *more]
@@ -52,14 +58,33 @@ def measure(
     node.create_subscription(JointState, "joint_states", hear, 10)
     while not heard and process.poll() is None:
         executor.spin_once(timeout_sec=0.1)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and process.poll() is None:
-        executor.spin_once(timeout_sec=0.1)
+    joint = load(mechanism).motors[0].name if stream else ""
+    publisher = node.create_publisher(JointTrajectory, "joint_trajectory", 1)
+    begin = due = time.monotonic()
+    while time.monotonic() < begin + seconds and process.poll() is None:
+        executor.spin_once(timeout_sec=0.1 if not stream else 0.01)
+        if stream and time.monotonic() >= due:
+            due += 1.0 / stream
+            goal = [0.02 * math.sin(due - begin)]
+            point = JointTrajectoryPoint(positions=goal, time_from_start=Duration(sec=1))
+            publisher.publish(JointTrajectory(joint_names=[joint], points=[point]))
     process.send_signal(signal.SIGINT)
     output = process.communicate(timeout=60)[0]
     executor.shutdown()
     node.destroy_node()
     rclpy.try_shutdown(context=context)
+    what = {
+        "mechanism": mechanism,
+        "joint_state_rate": joint_state_rate,
+        "more": list(more),
+        "heard": heard,
+        "joints": sizes,
+    }
+    return {**what, **reported(output)}
+
+
+def reported(output: str) -> dict[str, float]:
+    """What the node said when it ended."""
     numbers = {
         "cpu": r"([\d.]+) % of a core",
         "mean_ms": r"mean ([\d.]+) ms",
@@ -73,8 +98,7 @@ def measure(
     values = {name: float(match.group(1)) if match else float("nan") for name, match in found.items()}
     took = re.search(r"(\d+) periods of .* in ([\d.]+) s", output)
     period = 1e4 * values["cpu"] * float(took[2]) / int(took[1]) if took else float("nan")
-    what = {"joint_state_rate": joint_state_rate, "more": list(more), "heard": heard, "joints": sizes}
-    return {**what, **values, "us_per_period": period}
+    return {**values, "us_per_period": period}
 
 
 def main() -> int:
@@ -85,9 +109,15 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=1000.0, help="periods a second")
     parser.add_argument("--time", type=float, default=60.0, help="seconds of each run")
     parser.add_argument("--priority", type=int, default=0, help="SCHED_FIFO priority of the node, 0 for none")
+    text = "only stream so many trajectories a second, and say how far simulated time is behind"
+    parser.add_argument("--stream", type=float, default=0.0, help=text)
     args = parser.parse_args()
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
+    if args.stream:
+        told = args.mechanism, args.rate, args.rate / 10, args.time, args.priority, (), args.stream
+        print(json.dumps({"run": measure(*told), "load_average": os.getloadavg()[0]}, indent=2))
+        return 0
     runs = [
         measure(args.mechanism, args.rate, states, args.time, args.priority)
         for states in (args.rate, args.rate / 10)

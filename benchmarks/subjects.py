@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..model import Body, Frame, Joint, Mechanism, Simulation
+from ..model.describe.mechanism import Body, Frame, Joint, Mechanism
+from ..model.simulation import Simulation
 from .parts import Parts, parts
 
 MECHANISMS = ("stewart", "hexapod")

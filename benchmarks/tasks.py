@@ -12,14 +12,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..model import Simulation
+from ..model.base.subprocesses import scratch_folder
 from ..model.compile.kernel import Kernel, find_compiler, kernel
 from ..model.equations import traced
 from ..model.equations.terms import equations
 from ..model.linear import exact as linear_equations
 from ..model.linear.linearize import Independent, chart, fewest_operations, linear_kernel, underlying_slopes
 from ..model.manifold import step
-from ..model.programs import scratch_folder
+from ..model.simulation import Simulation
 from .measure import Effort, Rows, Timing, rows, side_by_side
 from .subjects import Subject
 
@@ -38,7 +38,7 @@ def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
     Linearizations are compared along the motions that the loops allow, the columns of T: a peer's
     analytic derivatives, and differences of its accelerations as the judge between us.
     """
-    ours, p = subject.simulation, subject.simulation.p
+    ours = subject.simulation
     slow = kernel(traced.dynamics(ours.equations), False)
     R = ca.sparsify(ca.SX(ca.DM(motor_chart(ours).R)))
     basis = linear_equations.tangent_basis(ours.equations, R)
@@ -48,16 +48,19 @@ def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
         at = q, v, subject.u
         if any(hasattr(model, "centres_after") for model in models.values()):
             later[state] = centres_after(subject, q, v, WHILE)
-        dv, _ = ours.kernel("dynamics")(*at, p)
-        T = np.array(basis(*at, p))
-        slopes = underlying_slopes(ours.engine, replace(ours.state, q=q, v=v, u=subject.u), T)[ours.tree.nv :]
-        found = [("accelerations", VIRTUAL, dv, slow(*at, p)[0])]
+        mine = replace(ours.state, q=q, v=v, u=subject.u)
+        dv, _ = ours.engine.kernels.dynamics(*mine.at)
+        T = np.array(basis(*mine.at))
+        slopes = underlying_slopes(ours.engine, mine, T)[ours.tree.nv :]
+        found = [("accelerations", VIRTUAL, dv, slow(*mine.at)[0])]
         for name, model in models.items():
             if hasattr(model, "accelerations"):
                 found.append(("accelerations", name, dv, model.accelerations(*at)))
             if hasattr(model, "slopes"):
                 found.append(("linearization", f"{name}, analytic", slopes, model.slopes(*at, T)))
-                found.append(("linearization", f"{name}, differenced", slopes, model.differences(*at, T)))
+                found.append(
+                    ("linearization", f"{name}, by finite differences", slopes, model.differences(*at, T))
+                )
             if hasattr(model, "centres_after"):
                 way = later[state] - centres_after(subject, q, v, 0.0)
                 error = model.centres_after(*at, WHILE) - later[state]
@@ -86,7 +89,7 @@ def dynamics(subject: Subject, models: dict[str, Any], effort: Effort, show: Sho
     """v̇ and λ of the closed mechanism from q, v and u: one call each."""
     ours = subject.simulation
     slow = kernel(traced.dynamics(ours.equations), False)
-    contenders = _ours(slow, ours.kernel("dynamics"), subject, ours.p)
+    contenders = _ours(slow, ours.engine.kernels.dynamics, subject)
     contenders |= {name: m.dynamics(*subject.moving) for name, m in models.items() if hasattr(m, "dynamics")}
     return _beside_ours("dynamics", subject, side_by_side(contenders, effort, show))
 
@@ -96,8 +99,8 @@ def linearization(subject: Subject, models: dict[str, Any], effort: Effort, show
     ours = subject.simulation
     states = motor_chart(ours)
     slow = kernel(traced_linear(ours, states.R), False)
-    contenders = _ours(slow, linear_kernel(ours.engine, states), subject, ours.p)
-    contenders["cutjoint, dynamics alone"] = _ready(ours.kernel("dynamics"), subject, ours.p)
+    contenders = _ours(slow, linear_kernel(ours.engine, states), subject)
+    contenders["cutjoint, dynamics alone"] = _ready(ours.engine.kernels.dynamics, subject)
     for name, model in models.items():
         for label, way in (("", "linearization"), (", centered", "centered_linearization")):
             if hasattr(model, way):
@@ -169,21 +172,26 @@ def empty_cache() -> Iterator[None]:
                 os.environ["CUTJOINT_CACHE"] = before
 
 
-def _ours(slow: Kernel, fast: Kernel, subject: Subject, p: np.ndarray) -> dict[str, Callable[[], Any]]:
+def _ours(slow: Kernel, fast: Kernel, subject: Subject) -> dict[str, Callable[[], Any]]:
     """A kernel in its three ways: without a compiler, compiled and in place, with fresh arrays in and out.
 
     The caller keeps both kernels: `evaluate` writes into their arrays.
     """
-    contenders = {VIRTUAL: _ready(slow, subject, p)}
+    contenders = {VIRTUAL: _ready(slow, subject)}
     if fast.compiled:
-        q, v, u = subject.moving
-        contenders |= {COMPILED: _ready(fast, subject, p), CALLED: lambda: fast(q, v, u, p)}
+        at = _moving(subject)
+        contenders |= {COMPILED: _ready(fast, subject), CALLED: lambda: fast(*at)}
     return contenders
 
 
-def _ready(k: Kernel, subject: Subject, p: np.ndarray) -> Callable[[], Any]:
-    k(*subject.moving, p)
+def _ready(k: Kernel, subject: Subject) -> Callable[[], Any]:
+    k(*_moving(subject))
     return k.evaluate
+
+
+def _moving(subject: Subject) -> tuple[np.ndarray, ...]:
+    q, v, u = subject.moving
+    return replace(subject.simulation.state, q=q, v=v, u=u).at
 
 
 def _stepping(simulation: Simulation, subject: Subject) -> Callable[[], Any]:

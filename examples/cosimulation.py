@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from cutjoint.fmu import export
+from cutjoint import export
 from cutjoint.model.show.plot import save_figure
 
 STEP, DURATION = 1e-3, 2.0

@@ -23,9 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cutjoint.fmu import export
-from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, load
-from cutjoint.model.describe.visuals import NamedFrame
+from cutjoint import Body, Frame, Joint, Mechanism, NamedFrame, Simulation, export, load
 
 DURATION, INNER = 0.3, 1e-4
 HOOK = (3.3, 0.0, 0.6)  # drawn, in the bucket's axes as in the world's

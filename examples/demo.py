@@ -20,18 +20,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cutjoint import CutjointError, Simulation, Trajectory, hold, load
+from cutjoint.model.base.errors import how_to_install
+from cutjoint.model.base.files import write_atomically
+from cutjoint.model.compile.kernel import find_compiler
+from cutjoint.model.show.linear_plot import draw_linear
+from cutjoint.model.show.picture import draw
+from cutjoint.model.show.plot import draw_plot
+from cutjoint.model.view.film import film
+from cutjoint.model.view.player import frame_names
 
-from ..model import CutjointError, Simulation, load
-from ..model.compile.kernel import find_compiler
-from ..model.errors import brought_by
-from ..model.files import write_atomically
-from ..model.linear.linear_plot import draw_linear
-from ..model.run.equilibrium import hold
-from ..model.run.trajectory import Trajectory
-from ..model.show.film import film
-from ..model.show.picture import draw
-from ..model.show.player import frame_names
-from ..model.show.plot import draw_plot
 from .demo_page import Chapter, page
 
 MECHANISM = "stewart"
@@ -147,16 +145,18 @@ class Demo:
 
     def fmu(self) -> Chapter:
         from ..fmu import export
+        from ..native.c_compile import can_compile
 
         path = self.folder / f"{MECHANISM}.fmu"
-        runtime = "native" if self.compiler else "python"
+        native = can_compile()
+        runtime = "native" if native else "python"
         begin = time.perf_counter()
         export(self.mechanism, path, runtime=runtime, step=STEP, outputs=[*RECORD, "energy", "loop.residual"])
         rows = [
             ("file", f"{path.name}, {path.stat().st_size / 1024:.0f} kB"),
             ("exported in", f"{time.perf_counter() - begin:.1f} s"),
         ]
-        note = "" if self.compiler else "Without a C compiler the Python runtime is exported; it is slower."
+        note = "" if native else "Without a C compiler the Python runtime is exported; it is slower."
         if importlib.util.find_spec("fmpy"):
             from fmpy import simulate_fmu
 
@@ -173,11 +173,9 @@ class Demo:
             gap = np.abs(theirs - ours[: len(theirs)]).max()
             rows += [("run in FMPy", f"{seconds:.2f} s"), ("differs from Python by", f"{gap:.1e} m at most")]
         else:
-            note += f" FMPy is not installed; {brought_by('fmu')}."
+            note += f" FMPy is not installed; {how_to_install('fmu')}."
         about = "The same step as a functional mock-up unit, run by an independent importer."
-        command = f"cutjoint export {MECHANISM} -o {path.name}" + (
-            "" if self.compiler else " --runtime python"
-        )
+        command = f"cutjoint export {MECHANISM} -o {path.name}" + ("" if native else " --runtime python")
         return Chapter("FMU", command, about, rows, [], [path.name], note)
 
     def ros(self) -> Chapter:
@@ -206,10 +204,10 @@ class Demo:
         )
         chapter = Chapter("Web page", f"cutjoint export {MECHANISM} --page live.html", about)
         if importlib.util.find_spec("ziglang") is None:
-            chapter.note = f"No compiler for web pages ({brought_by('cross')}): the motion is recorded."
+            chapter.note = f"No compiler for web pages ({how_to_install('cross')}): the motion is recorded."
             self.motion_part = self._film()
             return chapter
-        from ..fmu import page as web
+        from ..fmu.web import web_export as web
 
         begin = time.perf_counter()
         planned = web.plan_page(self.mechanism, step=STEP)

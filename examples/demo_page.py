@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..model.show import player
+from cutjoint.model.view import player
 
 STYLE = """
 h2 { margin-top: 2.5rem; border-bottom: 1px solid #ddd; }

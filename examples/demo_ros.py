@@ -21,13 +21,12 @@ os.environ.setdefault("ROS_DOMAIN_ID", str(101 + os.getpid() % 100))
 
 import numpy as np
 import rclpy
+from cutjoint import Simulation
+from cutjoint.model.control.joint_values import JointValues
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-
-from ..model import Simulation
-from ..model.run.joint_values import JointValues
 
 RATE = 1000.0
 PATIENCE = 40.0  # seconds

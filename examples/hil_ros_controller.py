@@ -22,14 +22,13 @@ from array import array
 from typing import Any
 
 import rclpy
+from cutjoint.ros.histogram import Jitter
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-
-from ..ros.jitter import Jitter
 
 
 class Controller(Node):

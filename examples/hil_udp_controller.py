@@ -1,6 +1,6 @@
 """A controller without ROS that holds a simulated mechanism over UDP.
 
-It stands in for a device that speaks nothing but packets (layout: `model/hil/packets.py`); for
+It stands in for a device that speaks nothing but packets (layout: `model/control/packets.py`); for
 every state it answers with torques of a PD law. Run the mechanism in one terminal and this in
 another:
 
@@ -29,14 +29,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..model.hil.packets import COMMAND, STATE, Counts, Packet, Sequence32, pack, unpack
-from ..ros.jitter import Jitter
-from ..ros.udp import parse_address
+from cutjoint.model.control.packets import COMMAND, STATE, Counts, Packet, Sequence32, pack, unpack
+from cutjoint.ros.histogram import Jitter
+from cutjoint.ros.udp import parse_address
 
 HELLO = 0.1  # seconds without a state after which the device calls again
 
 
-def main(argv: list[str] | None = None) -> int:
+def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -50,7 +50,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the losses")
     parser.add_argument("--key", help="file with the key that packets are signed with")
     parser.add_argument("--time", type=float, default=0.0, help="seconds to run, 0 until Ctrl-C")
-    args = parser.parse_args(argv)
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = arguments(argv)
     stop = False
 
     def ask_to_stop(*_: Any) -> None:

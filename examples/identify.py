@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-
-from ..model import Engine, Simulation
-from ..model.design.sensitivity import motion_sensitivities
+from cutjoint import Engine, Simulation, motion_sensitivities
 
 PATHS = ("body.coupler.mass", "joint.ground_pin.on_parent.position[1]")
 MEASURED = ("joint.crank_pin.position", "joint.ground_pin.position")

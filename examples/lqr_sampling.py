@@ -15,11 +15,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from cutjoint import Equilibrium, Feedback, Simulation, hold, rollout
 from scipy.linalg import solve_continuous_are
 
-from ..model import Simulation
-from ..model.batch.rollout import Feedback, rollout
-from ..model.run.equilibrium import Equilibrium, hold
 from .lqr_stewart import DAMPING_TIME, LARGEST_ERROR, LARGEST_TORQUE, STEP
 
 ERRORS = ((10.0, 0.0, 0.0), (0.0, -10.0, 5.0), (6.0, 6.0, -6.0))  # degrees, of the motors

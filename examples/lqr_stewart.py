@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from cutjoint import Equilibrium, Simulation, hold
 from scipy.linalg import solve_continuous_are
-
-from ..model import Simulation
-from ..model.run.equilibrium import Equilibrium, hold
 
 STEP = 1e-3  # seconds between two samples of the controller
 LARGEST_ERROR = math.radians(3)  # an error and a torque that weigh the same

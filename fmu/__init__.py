@@ -1,8 +1,14 @@
-"""Mechanisms as functional mock-up units (FMI 2.0 and 3.0), and as web pages that simulate them."""
+"""Mechanisms as functional mock-up units (FMI 2.0 and 3.0)."""
+
+from importlib import import_module
+from typing import Any
 
 from .export import export
 from .linear import linear_model
-from .page import export_page
-from .ssp import write_ssp
 
-__all__ = ["export", "export_page", "linear_model", "write_ssp"]
+__all__ = ["export", "linear_model"]
+
+
+def __getattr__(name: str) -> Any:
+    """`export_page` and `write_ssp`, which were here."""
+    return import_module("..", __name__).old_name(__name__, name)

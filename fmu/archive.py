@@ -5,7 +5,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 
-from ..model.files import write_atomically
+from ..model.base.files import write_atomically
 
 
 def content_token(texts: Mapping[str, str]) -> str:

@@ -1,22 +1,29 @@
-"""`cutjoint export`: write a mechanism as an FMU."""
+"""`cutjoint export`: write a mechanism as an FMU.
+
+An annex that extends it may define, besides `add_arguments`: `check(args)`, before the work starts;
+`instead(args)`, the exit code if it does all of it; `before(args)`, what it wrote first: name, file and
+sentence; `wants_fmu(args)`, whether an FMU is wanted too; `beside(args, fmu)`, what stands beside that: name,
+file and text.
+"""
 
 import argparse
 import shutil
 from pathlib import Path
 from typing import Any
 
-from ..model.cli.common import MANY, Options, check_targets, number, progress_lines, tell_written, to_json
-from ..model.errors import CutjointError
-from ..model.files import check_writable, write_atomically
-from ..model.programs import scratch_folder
-from . import c_compile
-from .c_compile import PLATFORMS
-from .effort import Effort, measured
-from .export import RUNTIMES, export
-from .page import export_page
-from .plan import Plan
-from .ssp import component, parameter_set, write_ssp
-from .xml_common import identifier
+from .. import native
+from ..model.base import annexes
+from ..model.base.errors import CutjointError
+from ..model.base.files import check_writable, write_atomically
+from ..model.base.marks import check_replaceable
+from ..model.base.subprocesses import scratch_folder
+from ..model.cli.common import Options, load_mechanism, number, progress_lines, tell_written, to_json
+from ..native import c_compile
+from ..native.c_compile import PLATFORMS
+from ..native.c_sources import identifier
+from ..native.plan import Plan
+from .export import RUNTIMES, export, fmi_version
+from .step_cost import Effort, measure_step
 
 HELP = "Write a mechanism as a functional mock-up unit (FMI 2.0 or 3.0)."
 EXAMPLE = """
@@ -24,17 +31,15 @@ cutjoint export stewart -o stewart.fmu
 cutjoint export stewart -o stewart3.fmu --fmi 3 --platform linux64,win64
 cutjoint export hexapod -o small.fmu --output 'joint.*.position' --output energy
 cutjoint export stewart -o quick.fmu --runtime python
-cutjoint export stewart --page stewart.html
-cutjoint export stewart pd.fmu --ssp both.ssp --connect pd.torque1=stewart.motor.motor1.torque
 """
 
 
 def add_arguments(option: Options) -> None:
     option("mechanism", nargs="+")
-    option("-o --to", "FILE", "the FMU to write (default: NAME.fmu)")
+    option("-o --to", "FILE", "the FMU to write (default: NAME.fmu)", writes=True)
     text = f"{' or '.join(RUNTIMES)}: compiled C that needs nothing there, or Python with pythonfmu"
     option("--runtime", "KIND", text, default="native")
-    option("--fmi", "VERSION", "2 (default) or 3", type=int, default=2)
+    option("--fmi", "VERSION", "2.0 (default) or 3.0; 2 and 3 will do", type=fmi_version, default=2)
     option("--step", "S", "inner step of co-simulation (1e-3)", default="1e-3")
     text = "how it is taken: runge_kutta, or implicit for stiff mechanisms"
     option("--stepper", "NAME", text, default="runge_kutta")
@@ -46,67 +51,73 @@ def add_arguments(option: Options) -> None:
         ("parameter", "show these, by name or by path such as body.leg1.mass"),
     ):
         option(f"--{what}", "NAME", f"{more}; repeat it", action="append", nargs=None, default=[])
-    text = "write a web page that simulates it, with sliders; and an FMU too if -o is given"
-    option("--page", "FILE", text)
     option("--linear", text="show linear.A, B, C, D as variables")
+    option("--no-exchange", text="co-simulation alone, without states and what else model exchange needs")
+    option("--clocks", text="FMI 3: sensors with a period by clocks, which the host must then tick")
     option("--scalar", text="FMI 3 without arrays, for importers that know none")
-    option("--ssp", "FILE", "pack several, mechanisms or FMUs there are, as a system (SSP)")
-    text = "of a system: from an output to an input, by the FMUs' names"
-    option("--connect", "FMU.OUTPUT=FMU.INPUT", text, **MANY)
-    text = "parameters and start values in parameter sets (SI, or with a unit), of a system FMU.NAME"
-    option("--set", "NAME=VALUE", text, **MANY)
-    option("--ssv", "FILE", "write parameters and start values as a parameter set beside the FMU")
     option("--progress")
     option("--json", text="print what was written as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    with progress_lines(args, __package__):
-        return _pack(args) if args.ssp else _write(args)
+    with progress_lines(args, native.__name__, __package__):
+        annexes.ask("export", "check", args)
+        for code in annexes.ask("export", "instead", args):
+            return int(code)
+        return _write(args)
 
 
 def _write(args: argparse.Namespace) -> int:
-    if len(args.mechanism) > 1 or args.connect:
-        raise CutjointError("several mechanisms and their connections make a system: say where, --ssp FILE")
-    if args.set and not args.ssv:
-        raise CutjointError("--set is for parameter sets: say where, --ssv FILE or --ssp FILE")
-    check_targets(args.ssv)
-    (name,) = args.mechanism
+    if len(args.mechanism) > 1:
+        raise CutjointError("several mechanisms make a system: say where, --ssp FILE")
     written: dict[str, Any] = {}
-    said = []
-    if args.page:
-        count = len(export_page(name, args.page, **_shared(args)).of("input"))
-        written["page"] = args.page
-        said.append(f"wrote {args.page}: open it in a browser, {count} input{'' if count == 1 else 's'}")
-    if args.to or args.ssv or not args.page:
-        target = args.to or f"{identifier(Path(name).stem)}.fmu"
-        check_writable(target)
-        with scratch_folder(
-            "export-"
-        ) as folder:  # none is left beside values that are refused, or if stopped
-            plan = _export(args, name, fmu := folder / "it.fmu")
-            values = parameter_set({"": component(fmu)}, _values(args)) if args.ssv else ""
-            runs_here = args.runtime == "native" and c_compile.here() in _platforms(args)
-            effort = measured(plan, fmu) if runs_here else None
-            with write_atomically(target) as temporary:
-                shutil.copyfile(fmu, temporary)
-        counts = {kind: sum(v.size for v in plan.of(kind)) for kind in ("input", "output", "parameter")}
-        counts["freedom"] = plan.freedoms
-        written |= {"file": str(target), "runtime": args.runtime, "fmi": args.fmi, **counts}
-        words = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
-        said.append(f"wrote {target}: FMI {args.fmi}.0, {args.runtime}, {words}")
-        if effort:
-            written |= {"plain_step": effort.plain, "worst_step": effort.worst}
-            said.append(cost(plan, effort))
-    if args.ssv:
-        with write_atomically(args.ssv) as temporary:
-            temporary.write_text(values, encoding="utf-8")
+    said: list[str] = []
+    for kind, file, sentence in annexes.ask("export", "before", args):
+        written[kind] = file
+        said.append(sentence)
+    beside: list[tuple[str, str, str]] = []
+    if args.to or not written or any(annexes.ask("export", "wants_fmu", args)):
+        beside = _write_fmu(args, written, said)
     print(to_json(written) if args.json else "\n".join(said))
-    tell_written(args, parameters=args.ssv)
+    tell_written(args, **{kind: file for kind, file, _ in beside})
     return 0
 
 
-def _shared(args: argparse.Namespace) -> dict[str, Any]:
+def _write_fmu(
+    args: argparse.Namespace, written: dict[str, Any], said: list[str]
+) -> list[tuple[str, str, str]]:
+    """Write the FMU, and what annexes put beside it; nothing is left if one refuses, or if stopped."""
+    (name,) = args.mechanism
+    target = args.to or f"{identifier(Path(name).stem)}.fmu"
+    check_writable(target)
+    check_replaceable(Path(target), force=args.force)  # the default name too
+    with scratch_folder("export-") as folder:
+        plan = export_one(args, name, fmu := folder / "it.fmu")
+        beside = annexes.ask("export", "beside", args, fmu)
+        runs_here = args.runtime == "native" and c_compile.here() in _platforms(args)
+        effort = measure_step(plan, fmu) if runs_here else None
+        with write_atomically(target) as temporary:
+            shutil.copyfile(fmu, temporary)
+    counts = {kind: sum(v.size for v in plan.of(kind)) for kind in ("input", "output", "parameter")}
+    counts["freedom"] = plan.freedoms
+    written |= {"file": str(target), "runtime": args.runtime, "fmi": args.fmi, **counts}
+    words = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
+    said.append(f"wrote {target}: FMI {args.fmi}.0, {args.runtime}, {words}")
+    if plan.left_out:
+        said.append(
+            f"left {plan.left_out} outputs out, of so many; choose by patterns such as "
+            "--output 'joint.*.position' --output 'reaction.*.force', or --output '*' for all"
+        )
+    if effort:
+        written |= {"plain_step": effort.plain, "worst_step": effort.worst}
+        said.append(cost(plan, effort))
+    for _, file, text in beside:
+        with write_atomically(file) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return beside
+
+
+def shared_choices(args: argparse.Namespace) -> dict[str, Any]:
     """What pages and FMUs have in common."""
     choices = {"step": number(args.step, "--step", "s"), "stepper": args.stepper, "substeps": args.substeps}
     return choices | {"inputs": args.input}
@@ -116,9 +127,10 @@ def _platforms(args: argparse.Namespace) -> list[str]:
     return [name.strip() for name in args.platform.split(",") if name.strip()] or [c_compile.here()]
 
 
-def _export(args: argparse.Namespace, name: str, target: str | Path) -> Plan:
+def export_one(args: argparse.Namespace, name: str, target: str | Path, scalar: bool = False) -> Plan:
+    """The FMU of one mechanism, as the command line asks for it."""
     return export(
-        name,
+        load_mechanism(args, name),
         target,
         runtime=args.runtime,
         fmi=args.fmi,
@@ -126,45 +138,11 @@ def _export(args: argparse.Namespace, name: str, target: str | Path) -> Plan:
         outputs=args.output,
         parameters=args.parameter,
         linear=args.linear,
-        scalar=args.scalar or bool(args.ssp),
-        **_shared(args),
+        scalar=args.scalar or scalar,
+        exchange=not args.no_exchange,
+        clocks=args.clocks,
+        **shared_choices(args),
     )
-
-
-def _values(args: argparse.Namespace) -> dict[str, float | str]:
-    pairs = [word.partition("=") for word in args.set]
-    for name, equals, _ in pairs:
-        if not equals:
-            raise CutjointError(f"--set takes NAME=VALUE, not '{name}'")
-    return {name: text for name, _, text in pairs}
-
-
-def _pack(args: argparse.Namespace) -> int:
-    """A system of FMUs: those that are there, and others made of mechanisms."""
-    if args.to or args.ssv or args.page:
-        raise CutjointError("--ssp writes one file with everything in it: leave -o, --ssv and --page out")
-    check_targets(args.ssp)
-    pairs = [word.partition("=") for word in args.connect]
-    for word, (_, equals, _) in zip(args.connect, pairs, strict=True):
-        if not equals:
-            raise CutjointError(f"--connect takes FMU.OUTPUT=FMU.INPUT, not '{word}'")
-    with scratch_folder("ssp-") as folder:
-        fmus: dict[str, Path] = {}
-        for given in args.mechanism:
-            stem = identifier(Path(given).stem)
-            again = sum(name.rstrip("0123456789") == stem for name in fmus)
-            name = f"{stem}{again + 1}" if again else stem
-            fmus[name] = Path(given) if given.endswith(".fmu") else Path(folder, f"{name}.fmu")
-            if not given.endswith(".fmu"):
-                _export(args, given, fmus[name])
-        write_ssp(
-            args.ssp, fmus, [(a, b) for a, _, b in pairs], _values(args), identifier(Path(args.ssp).stem)
-        )
-    if args.json:
-        print(to_json({"file": args.ssp, "fmus": list(fmus), "connections": args.connect}))
-    else:
-        print(f"wrote {args.ssp}: {', '.join(fmus)}, {len(pairs)} connection{'' if len(pairs) == 1 else 's'}")
-    return 0
 
 
 def cost(plan: Plan, effort: Effort) -> str:

@@ -4,15 +4,16 @@ from html import escape
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from ..model.programs import scratch_folder
+from ..model.base.subprocesses import scratch_folder
 from ..model.show.picture import save_picture
-from .c_compile import unit_flags
-from .plan import FmuVariable, Plan
-from .xml_common import identifier
+from ..native.c_compile import unit_flags
+from ..native.c_sources import identifier
+from ..native.plan import FmuVariable, Plan
 
 STYLE = (
     "body{font:15px sans-serif;max-width:60em;margin:2em auto}td{padding:.1em .8em .1em 0}img{max-width:100%}"
 )
+STACK = 64 * 1024  # bytes that no call takes more of, which tests hold; long code works in the instance
 KINDS = {
     "input": "Inputs",
     "parameter": "Parameters of the design",
@@ -55,7 +56,7 @@ def documentation(plan: Plan, fmi: int, picture: bool) -> tuple[dict[str, bytes]
     """Pictures and texts by their path in the FMU."""
     pictures = {}
     if picture:
-        image = drawn_mechanism(plan)
+        image = draw_mechanism(plan)
         icon = "model.png" if fmi == 2 else "terminalsAndIcons/icon.png"
         pictures = {"documentation/mechanism.png": image, icon: image}
     where = "sources/buildDescription.xml" if fmi == 3 else "modelDescription.xml"
@@ -76,10 +77,10 @@ def _own_license() -> str:
     return text or "MIT License, https://opensource.org/license/mit"
 
 
-def drawn_mechanism(plan: Plan) -> bytes:
+def draw_mechanism(plan: Plan) -> bytes:
     with scratch_folder() as folder:
         path = folder / "mechanism.png"
-        cuts = [cut.name for cut in plan.simulation.tree.cuts]
+        cuts = plan.simulation.tree.cut_names
         save_picture(path, plan.mechanism, plan.simulation.body_poses(), cuts)
         return path.read_bytes()
 
@@ -99,8 +100,11 @@ Co-simulation steps inside by {plan.step:g} s and projects onto closed loops. {_
 Inputs are held between communication points, or go along lines where the host gives their
 derivatives (FMI 2.0) or values before every step inside (FMI 3.0).
 Model exchange shows independent coordinates and their speeds as states; which ones
-may change at a step event, and <code>state.coordinate</code> tells: {escape(order)}. Geometry and start
-values may be set until initialization ends; the loops are then closed anew. NaN and infinity are refused.</p>
+may change at a step event, and <code>state.coordinate</code> shows: {escape(order)}. Solvers land where
+<code>event.*</code> change sign: stops, friction, cables, play. Geometry and start
+values may be set until initialization ends; the loops are then closed anew. NaN and infinity are refused.
+No call takes more than {STACK // 1024} KB of stack; an instance is one block of memory, and no more is
+allocated but for states that are kept.</p>
 {tables}
 </body></html>
 """

@@ -3,18 +3,21 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from ..model.base.errors import CutjointError
+from ..model.base.files import check_writable
 from ..model.describe.mechanism import Mechanism
-from ..model.errors import CutjointError
-from ..model.files import check_writable
 from ..model.loading import load
-from . import c_compile, documentation, python_runtime, terminals, xml_fmi2, xml_fmi3
+from ..native import c_compile
+from ..native.c_sources import TOKEN, identifier
+from ..native.plan import Plan
+from ..native.variable_layout import budget, plan
+from . import documentation, python_export, terminals, xml_fmi2, xml_fmi3
 from .archive import content_token, write_zip
-from .c_sources import TOKEN, sources, units_to_compile
-from .plan import Plan, budget, plan
-from .reference import reference_files
+from .c_sources import sources, units_to_compile
+from .reference_experiment import reference_files
 from .shapes import shape_files
-from .xml_common import identifier
 
 RUNTIMES = ("native", "python")
 
@@ -24,7 +27,7 @@ def export(
     path: str | os.PathLike[str],
     *,
     runtime: str = "native",
-    fmi: int = 2,
+    fmi: int | str = 2,
     step: float = 1e-3,
     stepper: str = "runge_kutta",
     substeps: int | None = None,
@@ -34,6 +37,8 @@ def export(
     parameters: Sequence[str] = (),
     linear: bool = False,
     scalar: bool = False,
+    exchange: bool = True,
+    clocks: bool = False,
     optimize: int = 2,
     picture: bool = True,
 ) -> Plan:
@@ -45,7 +50,7 @@ def export(
     path : the file to write, usually ending in `.fmu`.
     runtime : "native" holds compiled C and needs nothing on the target; "python" needs Python,
         cutjoint and pythonfmu there.
-    fmi : 2 (co-simulation and model exchange) or 3 (both, with adjoint derivatives).
+    fmi : 2 (co-simulation and model exchange) or 3 (both, with adjoint derivatives); "3.0" will do.
     step : inner step of co-simulation, seconds.
     stepper : how it is taken: "runge_kutta", "single", or "implicit" for stiff mechanisms.
     substeps : shorter steps that one step may try where it has to, which bounds its cost; 1: none;
@@ -55,36 +60,46 @@ def export(
         such as `body.*.position`; parameters may be paths such as `body.leg1.mass`.
     linear : show the matrices of the linear model as variables `linear.A`, `B`, `C`, `D`.
     scalar : FMI 3.0 without arrays, for importers that know none: every element is a variable, as in 2.0.
+    exchange : offer model exchange beside co-simulation; without it no states, derivatives and indicators
+        are shown, and a description is shorter.
+    clocks : FMI 3.0: sensors with a period are clocked variables, which hosts may read only when their clock
+        ticks; else they are outputs that change by time events, which every host can read.
     optimize : level of the C compiler; 0 and 1 compile faster and run slower.
     picture : draw the mechanism for the documentation page and the icon.
     """
-    if runtime not in RUNTIMES:
-        raise CutjointError(f"--runtime: '{runtime}' is not known; known: {', '.join(RUNTIMES)}")
-    if fmi not in (2, 3) or (runtime == "python" and fmi != 2):
-        raise CutjointError(
-            f"--fmi {fmi}: the {runtime} runtime offers FMI {'2' if runtime == 'python' else '2 and 3'}"
-        )
+    fmi = _offered(runtime, fmi, clocks)
     check_writable(path)
     chosen = c_compile.check_platforms(platforms) if runtime == "native" else []
     described = load(mechanism) if isinstance(mechanism, str) else mechanism
-    planned = plan(
-        described,
-        step=step,
-        stepper=stepper,
-        substeps=budget(stepper, substeps),
-        inputs=inputs,
-        outputs=outputs,
-        marked=parameters,
-        linear=linear,
-        scalar=scalar,
-    )
+    how: dict[str, Any] = {"step": step, "stepper": stepper, "substeps": budget(stepper, substeps)}
+    how |= {"inputs": inputs, "outputs": outputs, "marked": parameters, "linear": linear}
+    planned = plan(described, scalar=scalar, exchange=exchange, clocks=clocks, **how)
     if runtime == "python":
-        python_runtime.write_python_fmu(planned, Path(path), picture=picture)
+        python_export.write_python_fmu(planned, Path(path), picture=picture)
         return planned
     for name in chosen:
         c_compile.compilers(name)  # before long work: is there a compiler?
     write_zip(path, contents(planned, fmi, chosen, optimize, picture))
     return planned
+
+
+def _offered(runtime: str, version: int | str, clocks: bool) -> int:
+    """The version of FMI, if a runtime offers it."""
+    if runtime not in RUNTIMES:
+        raise CutjointError(f"--runtime: '{runtime}' is not known; known: {', '.join(RUNTIMES)}")
+    fmi = fmi_version(version)
+    offered = (2,) if runtime == "python" else (2, 3)
+    if fmi not in offered:
+        words = " and ".join(map(str, offered))
+        raise CutjointError(f"--fmi {fmi}: the {runtime} runtime offers FMI {words}")
+    if clocks and fmi == 2:
+        raise CutjointError("--clocks: FMI 2 has none; choose --fmi 3")
+    return int(fmi)
+
+
+def fmi_version(version: int | str) -> int | str:
+    """2 or 3, also from "2.0" and "3.0"; anything else as it is."""
+    return int(str(version)[0]) if str(version) in ("2", "3", "2.0", "3.0") else version
 
 
 def contents(

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..model.describe.flaws import nearest
-from ..model.errors import CutjointError
+from ..model.base.errors import CutjointError
+from ..model.describe.inputs import port_of
+from ..model.describe.validation import nearest
 from ..model.linear.model import LinearModel
-from .plan import elements
+from ..native.plan import elements
 
 
 def linear_model(
@@ -23,8 +24,14 @@ def linear_model(
 ) -> LinearModel:
     """A, B, C, D of a native FMI 2.0 or 3.0 FMU: run it to `time` under constant inputs, then ask it.
 
-    `inputs` are values by the FMU's names; `outputs` the rows of C and D, all outputs if None (FMI
-    3.0: names of whole arrays). States are named after the joints they belong to at that time.
+    States are named after the joints they belong to at that time.
+
+    Parameters
+    ----------
+    path : the FMU.
+    time, step : how far it is run, and by which communication steps, seconds.
+    inputs : values by the FMU's names, `motor.motor1.torque`, or by the mechanism's, `motor1`.
+    outputs : the rows of C and D, all outputs if None (FMI 3.0: names of whole arrays).
     """
     from fmpy import extract, instantiate_fmu, read_model_description
 
@@ -32,8 +39,12 @@ def linear_model(
     is2 = description.fmiVersion.startswith("2")
     if is2 and not description.coSimulation.providesDirectionalDerivative:
         raise CutjointError(f"'{path}' provides no directional derivatives; export it with --runtime native")
+    if description.modelExchange is None:
+        raise CutjointError(f"'{path}' shows no states; export it without --no-exchange")
     variables = {v.name: v for v in description.modelVariables}
     values, wanted = dict(inputs or {}), None if outputs is None else list(outputs)
+    ports = [v.name for v in variables.values() if v.causality == "input"]
+    values = {port_of(name, ports): value for name, value in values.items()}
     for name in [*values, *(wanted or ())]:
         if name not in variables:
             raise CutjointError(f"the FMU has no variable '{name}'; {nearest(name, variables)}")

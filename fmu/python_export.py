@@ -8,17 +8,17 @@ new GUID each time, and a module name that clashes with other FMUs in the same p
 import json
 from pathlib import Path
 
+from ..model.base.errors import CutjointError, how_to_install
 from ..model.describe.writer import write as to_yaml
-from ..model.errors import CutjointError, brought_by
+from ..native.c_sources import TOKEN, identifier
+from ..native.plan import Plan
 from . import documentation, xml_fmi2
 from .archive import content_token, write_zip
-from .c_sources import TOKEN
-from .plan import Plan
-from .xml_common import identifier, tool
+from .xml_common import tool
 
 MODULE = '''"""Written by cutjoint: this FMU's own module, of a name that no other FMU has."""
 
-from cutjoint.fmu.slave import MechanismSlave
+from cutjoint.fmu.pythonfmu_runtime import MechanismSlave
 
 
 class {name}(MechanismSlave):
@@ -33,9 +33,9 @@ def write_python_fmu(plan: Plan, path: Path, picture: bool = True) -> None:
     try:
         import pythonfmu
     except ImportError:
-        raise CutjointError(f"--runtime python needs pythonfmu; {brought_by('fmu')}") from None
+        raise CutjointError(f"--runtime python needs pythonfmu; {how_to_install('fmu')}") from None
     home = Path(pythonfmu.__file__).parent
-    shown = [v for v in plan.variables if v.kind not in ("state", "derivative", "coordinate")]
+    shown = [v for v in plan.variables if v.kind not in ("state", "derivative", "kink", "coordinate")]
     contents, documents = documentation.documentation(plan, 2, picture)
     del documents["documentation/staticLinking.txt"]  # there is nothing to link
     texts = {

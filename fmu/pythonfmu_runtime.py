@@ -17,18 +17,19 @@ import numpy as np
 from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
 
-from ..model.errors import CutjointError, SimulationError
+from ..model.base.errors import CutjointError, SimulationError
+from ..model.base.thresholds import SAME_TIME
 from ..model.loading import load
-from ..model.manifold.step import TRIES, VERDICT
-from ..model.run.assembly import assemble, consistent_speeds, described_speeds
-from ..model.run.driven import with_inputs
+from ..model.manifold.closing import described_speeds
+from ..model.manifold.step import STEP_INFO, TRIES
+from ..model.run.assembly import assemble, consistent_speeds
 from ..model.run.integrate import step_plan
 from ..model.simulation import Simulation
 from ..model.state import State
-from ..model.thresholds import SAME_TIME
-from .plan import Plan, plan
+from ..native.plan import Plan
+from ..native.variable_layout import plan
 
-UNSETTLED, UNDECIDED = (VERDICT.index(name) for name in ("unsettled", "undecided"))
+UNSETTLED, UNDECIDED = (STEP_INFO.index(name) for name in ("unsettled", "undecided"))
 
 
 class MechanismSlave(Fmi2Slave):
@@ -91,12 +92,12 @@ class MechanismSlave(Fmi2Slave):
             )
             held = {n: q[at] for n, at in engine.tree.q.items() if new_q[at].any()}
             self.simulation = Simulation(engine, parameters=self._parameters(), start=held, **self._how)
-            wanted = described_speeds(engine)
+            wanted = described_speeds(engine.equations)
             wanted |= {n: v[at] for n, at in engine.tree.v.items() if new_v[at].any() or n in wanted}
             state = self.simulation.state
             self.simulation.state = replace(state, v=consistent_speeds(engine, state, wanted))
         if self.simulation.motions:  # it starts in motion: nothing pushes it into it
-            state = with_inputs(engine, self.simulation.state, self.values[self._u].copy())
+            state = replace(self.simulation.state, u=self.values[self._u].copy())
             self.simulation.put(assemble(engine, state, {})[0])
         self.simulation.set_inputs(self.values[self._u])
         self.simulation.state = replace(self.simulation.state, time=self.begin)
@@ -119,7 +120,7 @@ class MechanismSlave(Fmi2Slave):
         if not self.running:
             self._refuse("a step was asked for, but initialization did not end well")
             return False
-        before, ledger = self.simulation.state, self.simulation.ledger.copy()
+        before, counters = self.simulation.state, self.simulation.counters.copy()
         try:
             for h, end in step_plan(current_time, step_size, self.plan.step):
                 self.simulation.step(h, end)
@@ -127,7 +128,7 @@ class MechanismSlave(Fmi2Slave):
             self.simulation.put(before)
             self._refuse(str(problem))
             return False
-        said = self.simulation.ledger - ledger
+        said = self.simulation.counters - counters
         if said[UNSETTLED : UNDECIDED + 1].any():
             self.log(
                 f"a step after {current_time:.9g} s is too coarse even in sub-steps, or had two ways to go on"
@@ -194,13 +195,16 @@ class MechanismSlave(Fmi2Slave):
     def _get_fmu_state(self) -> dict[str, Any]:
         state = self.simulation.state
         numbers = {"time": state.time, "work": state.work, "begin": self.begin, "running": self.running}
-        arrays = {"q": state.q, "v": state.v, "u": state.u, "p": state.p, "sensed": state.sensed}
+        arrays = {name: getattr(state, name) for name in ("q", "v", "u", "p", "sensed", "z")}
         arrays["values"] = self.values
         return numbers | {name: array.tolist() for name, array in arrays.items()}
 
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
+        if state.keys() != self._get_fmu_state().keys():
+            return self._refuse("this state was saved by another version; nothing was set: save it anew")
+        q, v, u, p, sensed, z = (np.array(state[name]) for name in ("q", "v", "u", "p", "sensed", "z"))
+        self.simulation.state = State(float(state["time"]), q, v, u, p, float(state["work"]), sensed, z)
         self.running, self.begin = bool(state["running"]), float(state["begin"])
         self.values[:] = state["values"]
-        q, v, u, p, sensed = (np.array(state[name]) for name in ("q", "v", "u", "p", "sensed"))
-        self.simulation.state = State(float(state["time"]), q, v, u, p, float(state["work"]), sensed)
         self._known = False
+        return None

@@ -1,7 +1,8 @@
 """A short experiment inside the FMU, and what comes of it: an importer can try itself and the FMU on it.
 
-Laid out as FMI 3.0 asks of layered standards, in a folder of its own under `extra/`, with a manifest; the
-files are those of the FMI cross-check: inputs, reference results, options.
+Laid out as the layered standard FMI-LS-REF 1.0.0-beta.1 asks, in its folder under `extra/`, with a manifest
+that says what each file is for; the files are those of the FMI cross-check: inputs, reference results,
+options.
 """
 
 from collections.abc import Iterable
@@ -10,13 +11,15 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from ..model.errors import SimulationError
+from ..model.base.errors import SimulationError
+from ..model.base.thresholds import IMPORTER_TRUSTED
 from ..model.run.integrate import step_plan
-from ..model.thresholds import IMPORTER_TRUSTED
-from .plan import FmuVariable, Plan
-from .xml_common import identifier, xml_text
+from ..native.c_sources import identifier
+from ..native.plan import FmuVariable, Plan
+from .xml_common import element, xml_text
 
-NAME = "org.cutjoint.reference"
+NAME, VERSION = "org.fmi-standard.fmi-ls-ref", "1.0.0-beta.1"
+ABOUT = "Layered Standard providing information on related files included in an FMU."  # the standard's words
 MANIFEST = "http://fmi-standard.org/fmi-ls-manifest"
 ROWS, STEPS = 10, 4  # communication steps, and steps inside each
 INPUT = 1.0  # N·m or N on every input: whatever is driven moves a little
@@ -32,14 +35,20 @@ def reference_files(plan: Plan) -> dict[str, str]:
         return {}
     end = ROWS * STEPS * plan.step
     options = {"StartTime": 0.0, "StopTime": end, "StepSize": STEPS * plan.step, "RelTol": IMPORTER_TRUSTED}
-    stem = f"extra/{NAME}/{identifier(plan.mechanism.name)}"
+    stem = identifier(plan.mechanism.name)
     driven = [[t, *map(_held, inputs)] for t in (0.0, end)]
-    return {
-        f"extra/{NAME}/fmi-ls-manifest.xml": _manifest(),
+    files = {
         f"{stem}_in.csv": _csv([v.name for v in inputs], driven),
         f"{stem}_ref.csv": _csv([v.name for v in shown], table),
         f"{stem}_ref.opt": "".join(f"{name}, {value!r}\n" for name, value in options.items()),
     }
+    uses = (
+        ("text/csv", "experiment/smoke-test", "inputs of a short experiment, constant"),
+        ("text/csv", "result", "what comes of it, as the engine has it"),
+        ("text/plain", "configuration", "its times, step and tolerance, as the FMI cross-check writes them"),
+    )
+    files["fmi-ls-manifest.xml"] = _manifest(zip(files, uses, strict=True))
+    return {f"extra/{NAME}/{name}": text for name, text in files.items()}
 
 
 def _held(v: FmuVariable) -> float:
@@ -70,8 +79,10 @@ def _csv(names: list[str], rows: Iterable[Iterable[float]]) -> str:
     return "\n".join([head, *(",".join(f"{x:.12g}" for x in row) for row in rows), ""])
 
 
-def _manifest() -> str:
-    about = "A short experiment and its results, as files of the FMI cross-check"
-    what = {"name": NAME, "version": "1.0.0", "description": about}
+def _manifest(uses: Iterable[tuple[str, tuple[str, str, str]]]) -> str:
+    what = {"name": NAME, "version": VERSION, "description": ABOUT}
     attributes = {f"fmi-ls:fmi-ls-{key}": value for key, value in what.items()}
-    return xml_text(ET.Element("fmi-ls:fmiLayeredStandardManifest", {"xmlns:fmi-ls": MANIFEST} | attributes))
+    root = ET.Element("fmiReferences", {"xmlns:fmi-ls": MANIFEST} | attributes)
+    for source, (type_, role, about) in uses:
+        element(root, "Related", type=type_, source=source, role=role, description=about)
+    return xml_text(root)

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 
-from ..model.robots.surfaces import Triangles, surfaces
-from ..model.show.view_scene import body_solid
-from .plan import Plan
-from .xml_common import identifier
+from ..model.urdf.solids import body_solid
+from ..model.urdf.surfaces import Triangles, surfaces
+from ..native.c_sources import identifier
+from ..native.plan import Plan
 
 FOLDER = "resources/shapes"
 

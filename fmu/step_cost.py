@@ -8,14 +8,15 @@ from contextlib import suppress
 from itertools import product
 from typing import Any, NamedTuple
 
+from ..model.base.thresholds import FAST_MOTIONS
+from ..native.plan import Plan
+from ..native.variable_layout import EFFORT
 from .linear import begin
-from .plan import EFFORT, Plan
 
 LOG = logging.getLogger(__name__)
 STEPS = 50  # inside one call, so that the call itself counts little
 TURNS = 5  # the best of which counts
 JOINTS = 3  # one of which is set in motion
-FAST = (0.03, 0.1, 0.3, 1.0, 3.0)  # radians or metres in a step, until it is done again in sub-steps
 
 
 class Effort(NamedTuple):
@@ -25,7 +26,7 @@ class Effort(NamedTuple):
     worst: float
 
 
-def measured(plan: Plan, path: str | os.PathLike[str]) -> Effort | None:
+def measure_step(plan: Plan, path: str | os.PathLike[str]) -> Effort | None:
     """The cost of the steps of a native FMU for this machine; None without FMPy."""
     try:
         from fmpy import extract, instantiate_fmu, read_model_description
@@ -62,7 +63,7 @@ def measured(plan: Plan, path: str | os.PathLike[str]) -> Effort | None:
     try:
         plain = best({}, STEPS)[0] / STEPS
         seconds, tried, most = plain, 0.0, plan.simulation.stepping.tries
-        for far, joint in product(FAST, speeds[:JOINTS]) if most else ():
+        for far, joint in product(FAST_MOTIONS, speeds[:JOINTS]) if most else ():
             with suppress(FMICallException):  # a speed that the loops forbid, or a step that opens one
                 seconds, tried = best({joint: far / plan.step}, 1)
             if tried:

@@ -5,8 +5,9 @@ import zlib
 from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree as ET
 
-from ..model.equations.sensing import MOTION
-from .plan import Plan
+from ..model.describe.inputs import EFFORT_ROLES
+from ..model.equations.frame_motion import MOTION
+from ..native.plan import Plan
 from .xml_common import element, xml_text
 
 FOLDER = "terminalsAndIcons"
@@ -52,19 +53,15 @@ Members = list[tuple[str, str, str]]  # member, variable, kind
 
 def _flanges(plan: Plan) -> Mapping[str, Members]:
     """Of every motor: what turns or slides, and what drives it."""
-    inputs = dict(zip(plan.simulation.variables().inputs.named, plan.of("input", "hidden"), strict=True))
     result = {}
-    for motor in plan.mechanism.motors:
-        drive = inputs[motor.name].name
-        if not drive.endswith((".torque", ".force")):
-            continue  # what is wanted of a servo is no flow
-        turns = drive.endswith(".torque")
-        angle, speed, force = ("phi", "w", "tau") if turns else ("s", "v", "f")
-        result[f"flange.{motor.name}"] = [
-            (angle, f"joint.{motor.joint}.position", "signal"),
-            (speed, f"joint.{motor.joint}.velocity", "signal"),
-            (force, drive, "inflow"),
-        ]
+    for row, variable in zip(plan.mechanism.input_table, plan.of("input", "hidden"), strict=True):
+        if row.joint and row.role in EFFORT_ROLES and not row.follows:  # what is wanted of a servo is no flow
+            angle, speed, force = ("phi", "w", "tau") if row.role == "torque" else ("s", "v", "f")
+            result[f"flange.{row.name}"] = [
+                (angle, f"joint.{row.joint}.position", "signal"),
+                (speed, f"joint.{row.joint}.velocity", "signal"),
+                (force, variable.name, "inflow"),
+            ]
     return result
 
 

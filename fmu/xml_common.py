@@ -1,18 +1,17 @@
 """What `modelDescription.xml` of both versions shares: units, numbers, dependencies."""
 
-import re
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from math import degrees, inf, isfinite
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ..model.describe.units import parse_unit
-from ..model.thresholds import ADVISED_TOLERANCE
-from .c_sources import LOG_CATEGORIES, TOKEN
-from .plan import FmuVariable, Plan
+from ..model.base.thresholds import ADVISED_TOLERANCE
+from ..model.base.units import parse_unit
+from ..native.c_sources import LOG_CATEGORIES, TOKEN, identifier
+from ..native.plan import FmuVariable, Plan
 
-# Units of energy and power are not read from descriptions, so `describe/units.py` does not know them.
+# Units of energy and power are not read from descriptions, so `base/units.py` does not know them.
 _BASE = {"J": "kg.m2/s2", "W": "kg.m2/s3", "N": "kg.m/s2"}
 LONGEST = 1.0  # seconds of the default experiment
 _SHOWN = {"rad": "deg", "rad/s": "deg/s", "rad/s2": "deg/s2"}  # what people like to read instead
@@ -24,12 +23,6 @@ def tool(name: str = "Cutjoint", between: str = " ") -> str:
         return f"{name}{between}{version('cutjoint')}"
     except PackageNotFoundError:  # run from a clone that is not installed
         return name
-
-
-def identifier(name: str) -> str:
-    """A C identifier and file name from any mechanism name."""
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", name) or "mechanism"
-    return plain if not plain[0].isdigit() else f"_{plain}"
 
 
 def xml_number(value: float) -> str:
@@ -112,10 +105,11 @@ def causality(variable: FmuVariable) -> tuple[str, str, str | None]:
         "effort": ("output", "discrete", "calculated"),
         "counted": ("local", "discrete", "calculated"),
         "coordinate": ("local", "discrete", "calculated"),
+        "clock": ("input", "discrete", None),
     }.get(variable.kind, ("local", "continuous", "calculated"))
 
 
-def described(
+def variable_element(
     group: ET.Element, tag: str, name: str, reference: int | str, variable: FmuVariable, **more: Any
 ) -> ET.Element:
     """An element of a variable with what both versions say of it."""
@@ -124,13 +118,13 @@ def described(
     return element(group, tag, name=name, valueReference=str(reference), **same, **more)
 
 
-def known_names(plan: Plan, variable: FmuVariable) -> list[str]:
+def dependency_names(plan: Plan, variable: FmuVariable) -> list[str]:
     """Names of the variables that an output, derivative or margin depends on."""
     names = {"position": "state.position", "speed": "state.speed", "internal": "state.internal"}
     return [names.get(word, word) for word in plan.depends(variable) if word != "speed" or plan.freedoms]
 
 
-def renewed(plan: Plan) -> bool:
+def changes_states(plan: Plan) -> bool:
     """Whether events choose other states."""
     return bool(plan.of("margin"))
 

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterable
 from xml.etree import ElementTree as ET
 
+from ..native.plan import FmuVariable, Plan
 from .c_sources import units_to_compile
-from .plan import FmuVariable, Plan
-from .xml_common import described, element, head, known_names, real, renewed, xml_text
+from .xml_common import changes_states, dependency_names, element, head, real, variable_element, xml_text
 
 
 def description(plan: Plan, shown: list[FmuVariable] | None = None) -> str:
     """The text of the file; with `shown`, of an FMU that runs in Python and offers these variables."""
     python = shown is not None
-    variables = plan.variables if shown is None else shown
+    variables = [v for v in plan.variables if plan.listed(v)] if shown is None else shown
     common = {
         "canNotUseMemoryManagementFunctions": "true",
         "canGetAndSetFMUstate": "true",
@@ -23,14 +23,15 @@ def description(plan: Plan, shown: list[FmuVariable] | None = None) -> str:
         interfaces = {"CoSimulation": {**stepping, "needsExecutionTool": "true"}}
     else:
         between = {"canInterpolateInputs": "true", "maxOutputDerivativeOrder": "1"}
-        interfaces = {"ModelExchange": common, "CoSimulation": stepping | between}
-    events = str(sum(v.kind == "margin" for v in variables))
+        interfaces = {"ModelExchange": common} if plan.exchange else {}
+        interfaces |= {"CoSimulation": stepping | between}
+    events = str(sum(v.kind in ("margin", "kink") for v in variables))
     root = head(plan, "2.0", "guid", interfaces, numberOfEventIndicators=events)
     for interface in [] if python else list(root)[: len(interfaces)]:
         files = element(interface, "SourceFiles")
         for name in units_to_compile(2):
             element(files, "File", name=name)
-    index = _variables(element(root, "ModelVariables"), variables, renewed(plan))
+    index = _variables(element(root, "ModelVariables"), variables, changes_states(plan))
     _structure(element(root, "ModelStructure"), plan, variables, index)
     return xml_text(root)
 
@@ -46,7 +47,7 @@ def _variables(group: ET.Element, variables: list[FmuVariable], renew: bool) -> 
         for k, name in enumerate(variable.elements()):
             count += 1
             index[variable.name].append(count)
-            scalar = described(group, "ScalarVariable", name, variable.slot + k, variable)
+            scalar = variable_element(group, "ScalarVariable", name, variable.slot + k, variable)
             if variable.kind == "coordinate":
                 element(scalar, "Integer")
                 continue
@@ -78,4 +79,4 @@ def _structure(group: ET.Element, plan: Plan, shown: list[FmuVariable], index: d
 def _during(plan: Plan, variable: FmuVariable) -> list[str]:
     """What FMI 2.0 counts as known after the start: inputs and states."""
     parameters = {v.name for v in plan.of("parameter")}
-    return [name for name in known_names(plan, variable) if name not in parameters]
+    return [name for name in dependency_names(plan, variable) if name not in parameters]

@@ -1,7 +1,7 @@
-"""ros2 launch cutjoint arm.launch.py [mode:=lock_step] [rate:=500] [params_file:=my.yaml] ..."""
+"""ros2 launch cutjoint mechanism.launch.py mechanism:=hexapod [mode:=lock_step] [params_file:=my.yaml] ..."""
 
 from cutjoint.ros.launching import describe
 
 
 def generate_launch_description():
-    return describe("arm")
+    return describe()

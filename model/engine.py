@@ -6,7 +6,8 @@ several simulations may share one. A copy, also in another process, carries the 
 the options, and finds compiled code in the cache.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,47 +15,24 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from .compile.cache import ours, remembered, remembered_lanes
+from .base.errors import SimulationError
+from .base.units import kind
+from .compile.cache import ours, recall_kernel, recall_lanes
 from .compile.kernel import Kernel
 from .compile.lanes import LaneKernel
 from .describe import parameters
 from .describe.check import check
 from .describe.mechanism import Mechanism
-from .equations import sampling, terms, traced
-from .equations.outputs import outputs
+from .equations import terms
+from .equations.elements.contract import each
+from .equations.motion_drives import motion_places
 from .equations.terms import Equations
 from .joints.types import TYPES
+from .kernels import RARE, Registry, Trace
 from .loading import load
-from .manifold import charts, closing, lift, rank, rest, seat
+from .manifold import charts, rank
 from .variables import variables
 
-# What closes loops and lifts.
-MANIFOLD: dict[str, Callable[[Equations], ca.Function]] = {
-    "assembly": closing.assembly,
-    "unitless_jacobian": charts.unitless_jacobian,
-    "start_speeds": closing.start_speeds,
-    "from_rest": rest.from_rest,
-    "lift": lift.lift,
-    "lift_along": lift.lift_along,
-    "dependent_speeds": closing.dependent_speeds,
-    "displacement": lift.displacement,
-    "displacement_rates": lift.displacement_rates,
-    "driven_jacobian": charts.driven_jacobian,
-    "seated": seat.seated,
-    "moved_inputs": seat.moved_inputs,
-}
-SENSED: dict[str, Callable[[Equations], ca.Function]] = {
-    "sampling": sampling.sampling,
-    "told_samples": sampling.told_samples,
-    "upcoming": sampling.upcoming,
-}
-RARE = (
-    "assembly",
-    "start_speeds",
-    "from_rest",
-    "mass_pivots",
-    "driven_jacobian",
-)  # once a start: compiling would take longer
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
 MOST_OTHERS = 20  # choices of parameters whose equations are kept beside the mechanism's own
 
@@ -84,6 +62,12 @@ class Engine:
     inputs : names of motors and cylinders, in the order of `u`.
     variables : every name there is, with units and places.
     tree, equations : the spanning tree and the symbols of all traced functions.
+    functions, kernels : what every engine can compute, over symbols and as fast code, by name
+        (`model/kernels.py`).
+
+    Methods
+    -------
+    closure, parameters, described, generic_rank, singularity, compiled, kernel
     """
 
     def __init__(
@@ -94,14 +78,17 @@ class Engine:
         compile: bool | None = None,
         changeable: Iterable[str] = (),
     ):
-        described = load(mechanism) if isinstance(mechanism, str) else mechanism
-        described = parameters.marked(described, changeable)
+        described = load(mechanism) if isinstance(mechanism, str | os.PathLike) else mechanism
+        if not isinstance(described, Mechanism):
+            sentence = "a mechanism is a Mechanism, the name of an example or the path of a file"
+            raise SimulationError(f"{sentence}, not {kind(mechanism)}")
+        described = parameters.mark_parameters(described, changeable)
         self.mechanism = check(described if gravity is None else described.with_gravity(gravity))
         self.compile = compile
         self.equations: Equations = terms.equations(self.mechanism)
         self.tree = self.equations.tree
         self.inputs = self.mechanism.inputs()
-        self.motion_count = len(self.mechanism.motions)  # at the end of p
+        self.motion_places = motion_places(self.mechanism)  # among the inputs
         self.variables = variables(self.mechanism, self.tree)
         self.sampled = any(v.sampled for v in self.variables.outputs)  # whether sensors take samples
         self._identity = identity(self.mechanism)
@@ -110,41 +97,38 @@ class Engine:
         self._lanes: dict[str, LaneKernel | None] = {}
         self._often, self._plain = False, set[str]()  # those never compiled
         self._ranks: dict[bytes, tuple[int, np.ndarray]] = {}
+        self.functions, self.kernels = Registry(self.traced), Registry(self.kernel)
         self._others: dict[tuple[tuple[str, str], ...], Engine] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Engine, compile=self.compile), (self.mechanism,)
 
-    def traced(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> ca.Function:
-        """A function over symbols, traced when it is first needed and kept under its name.
-
-        `make` traces it; without, it is "outputs", one of `MANIFOLD`, or a function of `traced.py`.
-        """
+    def traced(self, name: str, make: Trace) -> ca.Function:
+        """A function over symbols, traced when it is first needed and kept under its name."""
         if name not in self._traced:
-            if name == "outputs":
-                self._traced[name] = outputs(self.equations, self.variables.layout)
-            else:
-                known = MANIFOLD | SENSED
-                self._traced[name] = (make or known.get(name) or getattr(traced, name))(self.equations)
+            self._traced[name] = make(self.equations)
         return self._traced[name]
 
-    def kernel(
-        self, name: str, make: Callable[[Equations], ca.Function] | None = None, native: bool = True
-    ) -> Kernel:
-        """A traced function as fast code, built when it is first needed; not `native`: never compiled."""
+    def kernel(self, name: str, make: Trace, native: bool = True) -> Kernel:
+        """The function that `make` traces from the equations as fast code, built when first needed.
+
+        It is kept under its name; not `native`: never compiled. `kernels` has what every engine computes.
+        """
         if name not in self._kernels:
-            of = self._identity if make is None or ours(make) else ""
+            of = self._identity if ours(make) else ""
             native = native and (self._often or name not in RARE)
             if not native:
                 self._plain.add(name)
-            self._kernels[name] = remembered(of, name, lambda: self.traced(name, make), self.compile, native)
+            self._kernels[name] = recall_kernel(
+                of, name, lambda: self.traced(name, make), self.compile, native
+            )
         return self._kernels[name]
 
-    def lanes(self, name: str, make: Callable[[Equations], ca.Function] | None = None) -> LaneKernel | None:
+    def lanes(self, name: str, make: Trace) -> LaneKernel | None:
         """The same for many mechanisms side by side; None if it can't be compiled so (`model/batch/`)."""
         if name not in self._lanes:
-            of = self._identity if make is None or ours(make) else ""
-            self._lanes[name] = remembered_lanes(of, name, lambda: self.traced(name, make), self.compile)
+            of = self._identity if ours(make) else ""
+            self._lanes[name] = recall_lanes(of, name, lambda: self.traced(name, make), self.compile)
         return self._lanes[name]
 
     def expect_many_starts(self) -> None:
@@ -152,6 +136,7 @@ class Engine:
         self._often = True
         for name in RARE:
             self._kernels.pop(name, None)
+            self.kernels.forget(name)
 
     @property
     def compiled(self) -> bool:
@@ -172,73 +157,83 @@ class Engine:
 
     # -- loops -------------------------------------------------------------------------------
 
-    def closure(self, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Loop residual g and Jacobian G."""
-        g, G, _ = self.kernel("closure")(q, p)
+    def motions(self, u: np.ndarray) -> np.ndarray:
+        """s: the driven motions that are among inputs."""
+        return u[self.motion_places]
+
+    def closure(self, q: np.ndarray, s: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Loop residual g and Jacobian G at coordinates q, driven motions s and parameters p."""
+        g, G, _ = self.kernels.closure(q, s, p)
         return g, G
 
-    def slip(self, q: np.ndarray, v: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, float]:
+    def slip(self, q: np.ndarray, v: np.ndarray, s: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, float]:
         """G v + b, which is zero for speeds that fit, and how large its parts are."""
-        _, G, b = self.kernel("closure")(q, p)
+        _, G, b = self.kernels.closure(q, s, p)
         return G @ v + b, float(np.linalg.norm(G) * np.linalg.norm(v) + np.linalg.norm(b))
 
     def unitless_jacobian(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """G with lengths measured by the size of the mechanism: what rank is judged by."""
-        return self.kernel("unitless_jacobian")(q, p)
+        return self.kernels.unitless_jacobian(q, p)
 
     def retract(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
         """q moved along speeds δ for unit time, Euler parameters kept at length one."""
-        return self.kernel("retraction")(q, delta)
+        return self.kernels.retraction(q, delta)
 
-    def assembly(self, q: np.ndarray, p: np.ndarray, free: np.ndarray | None = None) -> Assembled:
-        """The closed pose near q; `free` masks the speeds along which it may change."""
-        mask = np.ones(self.tree.nv) if free is None else free
-        new, g, steps, closed = self.kernel("assembly")(q, mask, p)
+    def assembly(
+        self, q: np.ndarray, s: np.ndarray, p: np.ndarray, movable: np.ndarray | None = None
+    ) -> Assembled:
+        """The closed pose near q; `movable` masks the speeds along which it may change."""
+        mask = np.ones(self.tree.nv) if movable is None else movable
+        new, g, steps, closed = self.kernels.assembly(q, mask, s, p)
         return Assembled(new, g, int(steps[0]), bool(closed[0]))
 
-    def partition(self, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    def partition(self, q: np.ndarray, s: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         """1 for every dependent coordinate, for every dependent speed; whether the pose is regular."""
-        ranks = self.ranks(q, p)
-        free, free_v, regular = self.kernel(f"partition{ranks}", lambda eq: charts.partition(eq, ranks))(q, p)
-        return free, free_v, bool(regular[0])
+        ranks = self.ranks(q, s, p)
+        dependent_q, dependent_v, regular = self.kernel(
+            f"partition{ranks}", lambda eq: charts.partition(eq, ranks)
+        )(q, p)
+        return dependent_q, dependent_v, bool(regular[0])
 
-    def margin(self, q: np.ndarray, d: np.ndarray, free: Sequence[np.ndarray], p: np.ndarray) -> float:
+    def margin(
+        self, q: np.ndarray, d: np.ndarray, dependent: Sequence[np.ndarray], s: np.ndarray, p: np.ndarray
+    ) -> float:
         """How far a chart is from being left; negative beyond, NaN at a singular pose."""
-        ranks = self.ranks(q, p)
-        return float(self.kernel(f"margin{ranks}", lambda eq: charts.margin(eq, ranks))(q, d, *free, p)[0])
+        ranks = self.ranks(q, s, p)
+        return float(
+            self.kernel(f"margin{ranks}", lambda eq: charts.margin(eq, ranks))(q, d, *dependent, p)[0]
+        )
 
-    def ranks(self, q: np.ndarray, p: np.ndarray) -> charts.Ranks:
+    def ranks(self, q: np.ndarray, s: np.ndarray, p: np.ndarray) -> charts.Ranks:
         """Of the rows that hold poses, and of all, at regular poses."""
-        speeds, pose = self.generic_rank(q, p)
+        speeds, pose = self.generic_rank(q, s, p)
         held = np.array(self.tree.holds_poses, bool)
         poses = speeds if held.all() else rank.rank(self.unitless_jacobian(pose, p)[held])
         return charts.Ranks(poses, speeds)
 
-    def generic_rank(self, q: np.ndarray, p: np.ndarray) -> tuple[int, np.ndarray]:
-        """Rank of G at regular poses with these parameters, and such a pose, found around a closed q."""
-        key = p[: p.size - self.motion_count].tobytes()
+    def generic_rank(self, q: np.ndarray, s: np.ndarray, p: np.ndarray) -> tuple[int, np.ndarray]:
+        """Rank of G at regular poses with the parameters p, and such a pose, found around a closed q."""
+        key = p.tobytes()
         if key not in self._ranks:
             if len(self._ranks) >= MOST_RANKS:
                 self._ranks.clear()
 
             def near(q: np.ndarray, delta: np.ndarray) -> np.ndarray | None:
-                found = self.assembly(self.retract(q, delta * self.equations.scales.speeds), p)
+                found = self.assembly(self.retract(q, delta * self.equations.scales.speeds), s, p)
                 return found.q if found.closed else None
 
             self._ranks[key] = rank.generic_rank(lambda q: self.unitless_jacobian(q, p), near, q.copy())
         return self._ranks[key]
 
-    def singularity(self, q: np.ndarray, p: np.ndarray) -> tuple[float, float]:
-        """Outputs that need singular values: the distance from a singularity, and the rank of G here."""
-        return rank.distance_and_rank(self.unitless_jacobian(q, p), self.generic_rank(q, p)[0])
+    def singularity(self, q: np.ndarray, s: np.ndarray, p: np.ndarray) -> tuple[float, float]:
+        """What needs singular values: the distance from a singularity, and the rank of G at q, s, p."""
+        return rank.distance_and_rank(self.unitless_jacobian(q, p), self.generic_rank(q, s, p)[0])
 
     # -- parameters --------------------------------------------------------------------------
 
     def parameters(self, values: Mapping[str, Any], p: np.ndarray | None = None) -> np.ndarray:
         """p (the description's if None) with other values by name, checked as a description is."""
-        new = parameters.parameter_vector(self.mechanism if p is None else self.described(p), values)
-        motions = np.zeros(self.motion_count) if p is None else p[new.size :]
-        return np.concatenate([new, motions])
+        return parameters.parameter_vector(self.mechanism if p is None else self.described(p), values)
 
     def described(self, p: np.ndarray) -> Mechanism:
         """The mechanism with the values p of its parameters."""
@@ -252,5 +247,6 @@ class Engine:
 def identity(mechanism: Mechanism) -> str:
     """All that traced code depends on besides our source; empty if some of it is not ours."""
     kinds = [TYPES[name] for name in sorted({joint.type for joint in mechanism.joints})]
-    parts = [x for kind in kinds for x in (*(kind.moves or ()), *kind.locks, kind.measure)]
+    parts: list[Any] = [x for kind in kinds for x in (*(kind.moves or ()), *kind.locks, kind.measure)]
+    parts += [element for element, *_ in each(mechanism)]
     return repr((mechanism, [(kind.name, kind.moves, kind.locks) for kind in kinds])) if ours(*parts) else ""

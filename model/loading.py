@@ -8,53 +8,58 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from .base import annexes
 from .describe import reader
 from .describe.check import check
 from .describe.mechanism import Mechanism
 from .equations.topology import span
-from .errors import DescriptionError
 from .variables import variables
-
-if TYPE_CHECKING:  # readers of robots take a while to import, and most start without
-    from .robots.translate import Imported, Wishes
 
 OWN = ("", ".yaml", ".yml")  # endings of examples' names and of descriptions
 
 
-def load(source: str | os.PathLike[str]) -> Mechanism:
-    """The mechanism of that name among the shipped examples, or in the file of that path; a robot's too."""
+def load(source: str | os.PathLike[str], trust: bool = False, accept_inertia: bool = False) -> Mechanism:
+    """A mechanism, read and checked.
+
+    Parameters
+    ----------
+    source : the name of a shipped example (`list_examples`), or the path of a description (YAML) or of a
+        robot in URDF, xacro, MJCF or SDF.
+    trust : whether a xacro file is handed to the xacro package, which runs whatever the file says.
+    accept_inertia : whether inertias of a robot's file that no body can have are repaired, however far off.
+
+    Examples
+    --------
+    >>> from cutjoint import load
+    >>> load("stewart").inputs()
+    ('motor1', 'motor2', 'motor3')
+    """
     path = Path(source)
     if path.suffix.lower() not in OWN and path.is_file():
-        from .robots.read_robot import is_robot
-
-        if is_robot(path):
-            return load_robot(path).mechanism
-    mechanism = reader.load_with(source, checked)
+        other = annexes.reader(path)
+        if other is not None:
+            found: Mechanism = other.load(path, trust, accept_inertia)
+            return found
+    mechanism = reader.load_with(source, check_names)
     return replace(mechanism, folder=str(path.parent.resolve())) if path.is_file() else mechanism
-
-
-def load_robot(path: Path, wishes: Wishes | None = None) -> Imported:
-    """The mechanism in a URDF, xacro, MJCF or SDF file, and what was read, repaired, merged and left out."""
-    from .robots.read_robot import read_robot
-
-    imported = read_robot(path, wishes)
-    try:
-        mechanism = replace(checked(imported.mechanism), folder=str(path.parent.resolve()))
-        return imported._replace(mechanism=mechanism)
-    except DescriptionError as error:
-        raise DescriptionError(f"{path}: {error}") from None
 
 
 def read(text: str, file: str = "description") -> Mechanism:
     """The mechanism described in `text`; messages name `file` and the line."""
-    return reader.read_with(text, file, checked)
+    return reader.read_with(text, file, check_names)
 
 
-def checked(mechanism: Mechanism) -> Mechanism:
+def check_names(mechanism: Mechanism) -> Mechanism:
     """The mechanism with plain numbers, if it makes sense and its own outputs are there; else a `Flaw`."""
     result = check(mechanism)
     variables(result, span(result))
     return result
+
+
+def __getattr__(name: str) -> Any:
+    """`load_robot`, which was here."""
+    return import_module("cutjoint").old_name(__name__, name)

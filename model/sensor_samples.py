@@ -1,26 +1,25 @@
-"""What the sampled sensors of a live state remember, and what they tell (`equations/sampling.py`)."""
+"""What the sampled sensors of a live state remember, and what they tell (`equations/sampled_sensors.py`)."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from .engine import Engine
-from .equations.sampling import nothing_sampled, sampled
+from .equations.sampled_sensors import initial_memory, sampled_groups
 
 At = tuple[np.ndarray, ...]
 
 
 class SensorSamples:
-    """`memory` is a part of the state; x below is (q, v, u, p)."""
+    """`memory` is a part of the state; x below is (q, v, z, u, p)."""
 
     def __init__(self, engine: Engine):
-        self._nothing = nothing_sampled(engine.mechanism)
+        self._nothing = initial_memory(engine.mechanism)
         self.memory = self._nothing.copy()
-        names = [name for part in sampled(engine.mechanism) for name in part.names]
+        names = [name for part in sampled_groups(engine.mechanism) for name in part.names]
         self._rows = engine.variables.outputs.rows(names)
-        self._take, self._tell, self._next = (
-            engine.kernel(name) for name in ("sampling", "told_samples", "upcoming")
-        )
+        kernels = engine.kernels
+        self._take, self._tell, self._next = kernels.sampling, kernels.sample_values, kernels.upcoming
 
     def put(self, memory: np.ndarray) -> None:
         """Remember this; nothing at all is as before the start."""

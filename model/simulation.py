@@ -1,37 +1,69 @@
 """Simulate a mechanism: assemble it, drive it, step it, read it, change it."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .compile.kernel import Kernel
+from .base.display import Displayed
+from .base.errors import SimulationError
+from .base.thresholds import LONGER, LOOSER
+from .base.units import seconds
+from .chain.chain import Chain
+from .chain.plan import Plan
+from .chain.target import Target
 from .describe.mechanism import Mechanism
-from .display import Displayed
 from .engine import Engine
-from .errors import SimulationError
 from .linear.linearize import LinearModel, linearize
 from .run import assembly, inverse, poses
 from .run.assembly import AssemblyReport
+from .run.chunks import goes_in_stretches, run_in_stretches
 from .run.events import Event
 from .run.inputs import Controller, Inputs, as_laws
-from .run.integrate import FixedSteps, run_recorded
+from .run.integrate import FixedSteps, run_and_record
 from .run.local_form import LocalSolver
 from .run.mobility import Mobility, mobility
-from .run.recording import recorded
-from .run.steppers import STEPPERS
+from .run.norms import NORM, add_norms, without_norms
+from .run.recording import columns_to_record
+from .run.run_quality import RunQuality
+from .run.second_run import (
+    Again,
+    chosen_ways,
+    looser_tolerance,
+    missed_accelerations,
+    motion_error,
+    other_steps,
+)
 from .run.steppers import stepper as chosen_stepper
-from .run.stretches import goes_in_stretches, run_in_stretches
 from .run.trajectory import Trajectory
 from .run.variable import VariableSteps
-from .state import LiveState
+from .state import Stepper
 from .variables import Variable, Variables
 
-METHODS = ("fixed", "variable", "local")
+SOLVERS: dict[str, Any] = {"variable": VariableSteps, "local": LocalSolver}
+METHODS = ("fixed", *SOLVERS)
 
 
-class Simulation(LiveState, Displayed):
+# What steppers and runs need of each other; who uses a simulation does not.
+_OWN_BUSINESS = {
+    "alone",
+    "at",
+    "bind",
+    "check",
+    "counters",
+    "equations",
+    "go",
+    "inputs_at",
+    "judges",
+    "memory",
+}
+_OWN_BUSINESS |= {"motions", "open_up_to", "output_vector", "put", "read", "s", "samples", "step_advice"}
+_OWN_BUSINESS |= {"stepping", "take_inputs", "traced_step", "tree"}
+
+
+class Simulation(Stepper, Displayed):
     """A mechanism in motion.
 
     Parameters
@@ -51,10 +83,26 @@ class Simulation(LiveState, Displayed):
     ----------
     engine : what knows the mechanism and has no state.
     inputs : names of motors and cylinders, in the order of `u`.
-    q, v, u, p : present coordinates, speeds, inputs, parameters. Read them; `state`, `set_inputs`
-        and `set_parameters` are there to change them.
+    q, v, z, u, p : present coordinates, speeds, internal states of drives and friction, inputs, parameters.
+        Read them; `state`, `set_inputs` and `set_parameters` are there to change them.
     time : seconds since the start.
     work : energy that inputs and loads put in, less what dampers took, since the start, joules.
+
+    Methods
+    -------
+    run, move_to, follow, step, reset, state, set_inputs, set_parameters, assemble, outputs, variables,
+    energy,
+    accelerations, inverse_dynamics, linearize, topology, closure, singularity_distance, body_poses,
+    joint_positions, sample, compiled
+
+    Examples
+    --------
+    >>> from cutjoint import Simulation
+    >>> simulation = Simulation("fourbar", compile=False)
+    >>> simulation.set_inputs({"crank": 2.0})
+    >>> motion = simulation.run(0.1, record=["joint.crank_pin.position"])
+    >>> motion["joint.crank_pin.position"].shape
+    (101,)
     """
 
     def __init__(
@@ -76,8 +124,18 @@ class Simulation(LiveState, Displayed):
         else:
             raise SimulationError("an engine has its gravity and its compiler; give neither beside it")
         p = engine.parameters(parameters or {})
-        self._initial, self.start_report = assembly.started(engine, p, start or {})
+        self._initial, self.start_report = assembly.initial_state(engine, p, start or {})
         super().__init__(engine, self._initial, chosen)
+
+    def __repr__(self) -> str:
+        m, loops = self.mechanism, len(self.tree.cuts)
+        return (
+            f"Simulation('{m.name}' at {self.time:g} s: {len(m.bodies)} bodies, {len(m.joints)} joints, "
+            f"{loops} loop{'s' * (loops != 1)}; inputs {', '.join(self.inputs) or 'none'})"
+        )
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _OWN_BUSINESS]
 
     def __getstate__(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("_initial", "start_report")}
@@ -85,7 +143,7 @@ class Simulation(LiveState, Displayed):
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         how = chosen_stepper(*saved.pop("how"))
-        LiveState.__init__(self, saved.pop("engine"), saved.pop("state"), how)
+        Stepper.__init__(self, saved.pop("engine"), saved.pop("state"), how)
         vars(self).update(saved)
 
     # -- motion --------------------------------------------------------------------------
@@ -99,8 +157,8 @@ class Simulation(LiveState, Displayed):
 
     def run(
         self,
-        duration: float,
-        step: float = 1e-3,
+        duration: float | str,
+        step: float | str = 1e-3,
         method: str = "fixed",
         tolerance: float = 1e-10,
         record: Iterable[str] | None = None,
@@ -109,24 +167,28 @@ class Simulation(LiveState, Displayed):
         inputs: Mapping[str, Any] | None = None,
         controller: Controller | None = None,
     ) -> Trajectory:
-        """Move on by `duration` seconds and record outputs.
+        """Move on by `duration` and record outputs. Times are seconds, or texts such as "1 ms".
 
         method "fixed" takes steps of `step`; "variable" integrates to `tolerance` and records every
         `step`; so does "local", on the local state-space form. `record` names outputs, the joints'
-        positions and speeds if None. `events` are met on the way.
+        positions and speeds if None; `NAME.norm` is the magnitude of a vector. `events` are met on the
+        way. `progress` is called with the part that is done.
 
-        `inputs` gives inputs over time, by name: a law of `cutjoint.model.laws` or its text, a function of
+        `inputs` gives inputs over time, by name: a law of `cutjoint.laws` or its text, a function of
         time, an array with a value for each step, or a pair (times, values); others stay as they are.
         `controller(t, simulation)` is asked every `step` seconds for inputs, which it gives as
         `set_inputs` takes them and which are then held. See `run/inputs.py` for what steps make of them.
         """
+        duration, step = seconds(duration, "a duration"), seconds(step, "a step")
         if not (duration >= 0 and math.isfinite(duration)):
             raise SimulationError(f"a duration must be finite and not negative, not {duration}")
         if method not in METHODS:
             raise SimulationError(f"there is no method '{method}'; known: {', '.join(METHODS)}")
-        events, columns = tuple(events), recorded(self.engine.variables, record)
+        asked = None if record is None else [record] if isinstance(record, str) else list(record)
+        columns = columns_to_record(self.engine.variables, asked and without_norms(asked))
+        events = tuple(events)
         driven = self._driven(inputs or {}, controller, duration, step) if inputs or controller else None
-        held = driven is None and not events
+        held, begin = driven is None and not events, self.time
         trajectory: Trajectory
         if method == "fixed" and held and self._in_stretches(columns):
             trajectory = self.alone(run_in_stretches, self, duration, step, columns, progress)
@@ -137,12 +199,54 @@ class Simulation(LiveState, Displayed):
                 solver = self._solver(method, self.time + duration, tolerance, driven)
                 solver.spacing = step
             trajectory = self.alone(
-                run_recorded, self, solver, duration, step, columns, progress, events, driven
+                run_and_record, self, solver, duration, step, columns, progress, events, driven
             )
-        advice = "take smaller steps" if method == "fixed" else "tighten the tolerance"
+        if self.time > begin and controller is None and (trajectory.judgement.judged or method != "fixed"):
+            told = trajectory.judgement
+            again = self._again(method, step, tolerance, told)
+            wrong = motion_error(trajectory, self.stepping, driven, *again)
+            told = replace(told, motion=wrong, missed=missed_accelerations(trajectory))
+            trajectory = replace(trajectory, judgement=told)
+        advice = "tighten the tolerance"
+        if method == "fixed":
+            advice = "take smaller steps" if trajectory.judgement.trusted else self.step_advice(step)
         trajectory.judgement.warn(self.mechanism.name, advice)
         trajectory.warn()
+        if asked and any(name.endswith(NORM) for name in asked):
+            trajectory = add_norms(trajectory, self.engine.variables.outputs, asked)
         return trajectory
+
+    def move_to(
+        self,
+        *targets: Target,
+        duration: float | None = None,
+        bounds: Mapping[str, float] | None = None,
+        margin: float | None = None,
+        settle: float | str = 0.0,
+        step: float | str = 1e-3,
+        record: Iterable[str] | None = None,
+    ) -> Trajectory:
+        """Bring frames to rest at targets, smoothly from the present motion, and record outputs.
+
+        The way is planned and checked first, as by `Chain.plan`, which says what `duration`, `bounds` and
+        `margin` are: what can't be reached is refused, and nothing moves. Motors and cylinders follow it by
+        computed torque, servos and driven motions by their set points; `settle` seconds are run behind.
+        """
+        plan = Chain(self).plan(*targets, duration=duration, bounds=bounds, margin=margin)
+        return self.follow(plan, settle, step, record)
+
+    def follow(
+        self,
+        plan: Plan,
+        settle: float | str = 0.0,
+        step: float | str = 1e-3,
+        record: Iterable[str] | None = None,
+    ) -> Trajectory:
+        """Move as a plan of `Chain.plan` or `Chain.follow` says, and `settle` seconds longer."""
+        time = plan.duration + seconds(settle, "a time to settle")
+        from .chain.follow import PlanFollower  # which brings SciPy along
+
+        return self.run(time, step, record=record, controller=PlanFollower(self, plan))
 
     def _driven(
         self, inputs: Mapping[str, Any], controller: Controller | None, duration: float, step: float
@@ -157,7 +261,15 @@ class Simulation(LiveState, Displayed):
         return driven
 
     def _solver(self, method: str, end: float, tolerance: float, inputs: Inputs | None = None) -> Any:
-        return (VariableSteps if method == "variable" else LocalSolver)(self, end, tolerance, inputs)
+        return SOLVERS[method](self, end, tolerance, inputs)
+
+    def _again(
+        self, method: str, step: float, tolerance: float, told: RunQuality
+    ) -> tuple[Again, Sequence[float], float]:
+        """How a run is done once more, how much more coarsely, and the spacing of what is compared."""
+        if method == "fixed":
+            return other_steps(step), chosen_ways(told), LONGER[0] * step
+        return looser_tolerance(SOLVERS[method], tolerance), LOOSER, 0.0
 
     def _in_stretches(self, columns: Iterable[Variable]) -> bool:
         """Whether steps with held inputs need nothing of Python between them."""
@@ -175,11 +287,11 @@ class Simulation(LiveState, Displayed):
 
     def closure(self) -> tuple[np.ndarray, np.ndarray]:
         """Loop residual g and Jacobian G at the present state."""
-        return self.engine.closure(self.q, self.p)
+        return self.engine.closure(self.q, self.s, self.p)
 
     def singularity_distance(self) -> float:
         """Smallest singular value of G that a regular pose has; ∞ without loops."""
-        return self.engine.singularity(self.q, self.p)[0]
+        return self.engine.singularity(self.q, self.s, self.p)[0]
 
     def topology(self) -> Mobility:
         """Tree, cuts, rank, mobility and redundant constraints at the present pose."""
@@ -197,10 +309,6 @@ class Simulation(LiveState, Displayed):
     def compiled(self) -> bool:
         """Whether everything traced so far runs as compiled code."""
         return self.engine.compiled
-
-    def kernel(self, name: str) -> Kernel:
-        """A traced function as fast code: one of `traced.py`, "outputs" or a stepper."""
-        return self.engine.kernel(*STEPPERS[name].traced()) if name in STEPPERS else self.engine.kernel(name)
 
     # -- questions and changes -----------------------------------------------------------------
 
@@ -222,9 +330,12 @@ class Simulation(LiveState, Displayed):
         self.put(assembly.with_parameters(self.engine, self.state, {**(values or {}), **named}))
 
     def inverse_dynamics(self, acceleration: Mapping[str, Any] | Iterable[float] | None = None) -> np.ndarray:
-        """Inputs that give the wanted accelerations at the present state; see `run/inverse.py`."""
+        """Inputs that give the wanted `acceleration` at the present state; see `run/inverse.py`.
+
+        It is joint -> value for as many joints as can be chosen, or v̇ of all; zero if None.
+        """
         return inverse.inputs_for(self.engine, self.state, acceleration)
 
     def linearize(self, inputs: Any = None, outputs: Any = None, states: Any = None) -> LinearModel:
-        """The exact linear model at the present state and inputs; see `linear/linearize.py`."""
+        """The exact linear model at the present state: `linearize` with its `inputs`, `outputs`, `states`."""
         return linearize(self.engine, self.state, inputs, outputs, states)

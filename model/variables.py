@@ -11,34 +11,28 @@ The table follows from a checked description and its spanning tree; nothing is t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from math import inf, isfinite
+from typing import Any
 
 import numpy as np
 
+from .base.errors import DescriptionError, SimulationError, UnknownName
+from .base.units import kind, quantity
 from .describe import parameters
-from .describe.elements import effort_name
-from .describe.fields import Quantity
-from .describe.flaws import Flaw, nearest
-from .describe.internal import internal_states
 from .describe.mechanism import Mechanism
-from .describe.motors import Motor, has, signals
-from .describe.parameters import split
-from .describe.sensors import KINDS, reading_units
-from .equations.forces import STRESS
-from .equations.sensing import MOTION
-from .equations.spatial import lumped
+from .describe.parameters import split_component
+from .describe.validation import Flaw, nearest
+from .equations.elements.contract import Output
+from .equations.outputs import declared_outputs
+from .equations.spatial import lump_point_masses
 from .equations.topology import Tree
-from .errors import UnknownName
 from .joints.types import TYPES
 
 # First words of names that an FMU has besides those in this table; `time` is FMI's own.
-_OF_FMUS = {"time", "der", "motor", "strut", "parameter", "start", "state", "linear", "step"}
-
-_PORTS = {"voltage": "wanted_voltage"}  # of inputs: an output says what of it is there
-SIDES = {"both": (-1, 1), "pulls": (-1, 0), "pushes": (0, 1)}  # where forces of struts may be
+_OF_FMUS = {"time", "der", "motor", "strut", "parameter", "start", "state", "linear", "step", "event"}
 
 
 @dataclass(frozen=True)
@@ -49,23 +43,40 @@ class Variable:
     kind: str  # input, output, parameter, position or speed; an FMU has more
     where: slice  # its place in the vector of its kind: u, y, p, q or v
     units: tuple[str, ...] = ()  # one per component, or none if nobody asks
-    about: str = ""
+    about: str = ""  # what it is, for people
     differentiable: bool = True  # whether it is traced, so that its derivatives are
     own: bool = False  # whether the description gave it this name
-    low: float = -inf
-    high: float = inf
-    nominal: float = 1.0
+    low: float = -inf  # the least it can be
+    high: float = inf  # the most it can be
+    nominal: float = 1.0  # a usual size, by which solvers scale
     port: str = ""  # of an input: what it is of, `motor.<name>.torque`
     sampled: bool = False  # whether it is held between samples; what is traced is exact at every time
 
     @property
     def size(self) -> int:
+        """How many numbers it is."""
         return self.where.stop - self.where.start
 
     @property
     def unit(self) -> str:
         """The unit that all components share, "1" if they share none."""
         return self.units[0] if len(set(self.units)) == 1 else "1"
+
+    def numbers(self, value: Any) -> np.ndarray:
+        """A value for it as numbers in SI: texts may bring units, as in "30 deg"; one number serves all."""
+        what = f"{'joint' if self.kind in ('position', 'speed') else self.kind} '{self.name}'"
+        items = [value] if isinstance(value, str) else value
+        try:
+            if isinstance(items, list | tuple) and any(isinstance(x, str) for x in items):
+                items = [quantity(x, unit) for x, unit in zip(items, self.units, strict=True)]
+            found = np.atleast_1d(np.asarray(items, float))
+            if found.shape in ((1,), (self.size,)):
+                return found
+        except DescriptionError as problem:
+            raise SimulationError(f"{what} {problem}") from None
+        except (TypeError, ValueError):
+            pass
+        raise SimulationError(f"{what} takes {self.size} number{'s' * (self.size > 1)}, not {kind(value)}")
 
     def component(self, k: int) -> Variable:
         """The k-th component, from 1, as a variable of its own."""
@@ -84,6 +95,7 @@ class Table:
     what: str  # as messages call one of them
     named: Mapping[str, Variable]
     absent: Mapping[str, str] = field(default_factory=dict)  # expected names -> why they are not there
+    aliases: Mapping[str, str] = field(default_factory=dict)  # other names: of an input that of its port
 
     def __iter__(self) -> Iterator[Variable]:
         return iter(self.named.values())
@@ -93,21 +105,22 @@ class Table:
 
     def whole(self, name: str) -> Variable:
         """A variable by its exact name."""
-        if name not in self.named:
+        own = self.aliases.get(name, name)
+        if own not in self.named:
             raise UnknownName(self.unknown(name))
-        return self.named[name]
+        return self.named[own]
 
     def find(self, name: str) -> Variable:
         """A variable, or a component of one, by its exact name."""
-        whole, k = split(name)
-        found = self.named.get(whole)
+        whole, k = split_component(name)
+        found = self.named.get(self.aliases.get(whole, whole))
         if found is None or not (k is None or 1 <= k <= found.size > 1):
             raise UnknownName(self.unknown(name))
         return found if k is None else found.component(k)
 
     def _fitting(self, name: str) -> list[Variable]:
         """What a name, or a pattern, stands for."""
-        whole, k = split(name)
+        whole, k = split_component(name)
         if not re.search(r"[*?\[]", whole):
             return [self.find(name)]
         fit = [v for v in self if fnmatchcase(v.name, whole) and (k is None or 1 <= k <= v.size > 1)]
@@ -128,7 +141,9 @@ class Table:
                     f"{self.what} '{name}' is found by iteration and has no derivatives; leave it out"
                 )
             found |= {v.name: v for v in fit}
-        return tuple(v for name, v in found.items() if name in self.named or split(name)[0] not in found)
+        return tuple(
+            v for name, v in found.items() if name in self.named or split_component(name)[0] not in found
+        )
 
     def columns(self, names: Iterable[str] | None = None, traced: bool = False) -> tuple[Variable, ...]:
         """The numbers that make up the chosen variables, or all of them, each once."""
@@ -141,7 +156,7 @@ class Table:
 
     def unknown(self, name: str) -> str:
         """One sentence on a name that is not there, with the nearest that is."""
-        whole, k = split(name)
+        whole, k = split_component(name)
         if whole in self.absent:
             return self.absent[whole]
         if whole in self.named:
@@ -150,7 +165,7 @@ class Table:
             return f"there is no {self.what} '{name}'; '{whole}' {has}"
         known = self.named if k is None else [f"{v.name}[{k}]" for v in self if 1 <= k <= v.size > 1]
         where = "'cutjoint show MECHANISM --outputs' lists all" if self.what == "output" else ""
-        hint = nearest(name, known or self.named, where)
+        hint = nearest(name, self.aliases if "." in name and self.aliases else known or self.named, where)
         return f"there is no {self.what} '{name}'; {hint}"
 
 
@@ -161,27 +176,42 @@ class Variables:
 
     inputs: Table  # by name of motor or cylinder
     outputs: Table
-    parameters: Table
+    parameters: Table  # by name, or by path
     positions: Table  # by name of the tree's joint
-    speeds: Table
+    speeds: Table  # the same
 
     def __iter__(self) -> Iterator[Variable]:
         return iter(self.outputs)
+
+    def __repr__(self) -> str:
+        tables = (self.inputs, self.outputs, self.parameters)
+        return f"Variables({', '.join(f'{len(t)} {t.what}s' for t in tables)})"
 
     @property
     def own(self) -> tuple[str, ...]:
         """The outputs that the description names."""
         return tuple(v.name for v in self.outputs if v.own)
 
-    @property
-    def layout(self) -> dict[str, int]:
-        """Names and sizes of what `equations/outputs.py` computes, in order."""
-        return {v.name: v.size for v in self.outputs if v.differentiable and not v.own}
+
+class Readings(dict[str, Any]):
+    """Values by name; one that is not there is met with the nearest.
+
+    `name[k]` is a component, `name.norm` the magnitude of a vector.
+    """
+
+    def __missing__(self, name: str) -> Any:
+        whole, k = split_component(name)
+        vector = self.get(name.removesuffix(".norm"))
+        if vector is not None and np.size(vector) > 1:
+            return float(np.linalg.norm(vector))
+        if k is not None and whole in self and 1 <= k <= np.size(self[whole]) > 1:
+            return float(self[whole][k - 1])
+        raise UnknownName(f"there is no output '{name}'; {nearest(name, self)}")
 
 
 def column_places(names: Sequence[str], wanted: str, what: str) -> list[int]:
     """Where a number, or all components of a vector, stand in a list of columns' names."""
-    found = [k for k, name in enumerate(names) if wanted in (name, split(name)[0])]
+    found = [k for k, name in enumerate(names) if wanted in (name, split_component(name)[0])]
     if not found:
         raise UnknownName(f"there is no {what} '{wanted}'; {nearest(wanted, names)}")
     return found
@@ -189,10 +219,10 @@ def column_places(names: Sequence[str], wanted: str, what: str) -> list[int]:
 
 def variables(mechanism: Mechanism, tree: Tree) -> Variables:
     """The names of a checked mechanism; a `Flaw` tells what is wrong with those that it gives itself."""
-    inputs = _inputs(mechanism)
-    outputs = _outputs(mechanism, tree, inputs)
+    outputs = _outputs(mechanism, tree)
+    inputs = _inputs(mechanism, outputs)
     return Variables(
-        Table("input", inputs),
+        Table("input", inputs, aliases={v.port: v.name for v in inputs.values()}),
         Table("output", outputs | _own(mechanism, outputs, inputs)),
         Table("parameter", _parameters(mechanism)),
         _of_joints(mechanism, tree.q, "position"),
@@ -200,124 +230,54 @@ def variables(mechanism: Mechanism, tree: Tree) -> Variables:
     )
 
 
-def _inputs(mechanism: Mechanism) -> dict[str, Variable]:
-    result: dict[str, Variable] = {}
-    found = [(item, signal) for item in mechanism.drives for signal in signals(item)]
-    for at, (item, signal) in enumerate(found):
-        units = Quantity("", signal.unit).units(mechanism.joint_type(item))
-        what = "force" if signal.what == "torque" and units != ("N.m",) else signal.what
-        name = f"{item.name}{signal.ending}"
-        sides = SIDES[getattr(item, "acts", "both")]
-        low, high = (side * signal.most if side else 0.0 for side in sides)
-        nominal = signal.most if isfinite(signal.most) else 1.0
-        result[name] = Variable(
-            name,
+def _inputs(mechanism: Mechanism, taken: Collection[str]) -> dict[str, Variable]:
+    """The table of inputs as variables; where an output says what of an input is there, that is `wanted`."""
+    result = {}
+    for row in mechanism.input_table:
+        nominal = max(map(abs, (row.low, row.high)))
+        port = f"{row.element}.{row.role}"
+        result[row.name] = Variable(
+            row.name,
             "input",
-            slice(at, at + 1),
-            units,
-            f"{'wanted ' if signal.what in ('position', 'speed') else ''}{what} of {item.name}",
-            low=low,
-            high=high,
-            nominal=nominal,
-            port=f"{effort_name(item).rpartition('.')[0]}.{_PORTS.get(what, what)}",
+            row.where,
+            row.units,
+            row.about,
+            low=row.low,
+            high=row.high,
+            nominal=nominal if isfinite(nominal) else 1.0,
+            port=f"{row.element}.wanted_{row.role}" if port in taken else port,
         )
-    for frame in (frame for frame in mechanism.frames if frame.port == "force"):
-        for what, unit in (("force", "N"), ("torque", "N.m")):
-            at, name = max((v.where.stop for v in result.values()), default=0), f"{frame.name}.{what}"
-            about = f"{what} on frame {frame.name}, axes of {frame.axes}"
-            where = slice(at, at + 3)
-            result[name] = Variable(name, "input", where, (unit,) * 3, about, port=f"frame.{name}")
     return result
 
 
-def _outputs(mechanism: Mechanism, tree: Tree, inputs: Mapping[str, Variable]) -> dict[str, Variable]:
+def _outputs(mechanism: Mechanism, tree: Tree) -> dict[str, Variable]:
     """Everything that can be read: what the traced code computes, then what needs singular values."""
     result: dict[str, Variable] = {}
+    weight = 9.81 * sum(b.mass for b in lump_point_masses(mechanism).bodies)
     at = 0
-    weight = 9.81 * sum(b.mass for b in lumped(mechanism).bodies)
-
-    def add(name: str, units: tuple[str, ...], about: str, low: float = -inf, traced: bool = True) -> None:
-        nonlocal at
-        nominal = weight if units[0] in ("N", "N.m", "J", "W") else 1.0
-        where = slice(at, at + len(units))
-        result[name] = Variable(name, "output", where, units, about, traced, low=low, nominal=nominal)
+    for output in (*declared_outputs(mechanism, tree), *_SINGULAR):
+        nominal = weight if output.units[0] in ("N", "N.m", "J", "W") else 1.0
+        where = slice(at, at + len(output.units))
+        result[output.name] = Variable(
+            output.name,
+            "output",
+            where,
+            output.units,
+            output.about,
+            output not in _SINGULAR,
+            low=output.low,
+            nominal=nominal,
+            sampled=output.sampled,
+        )
         at = where.stop
-
-    present = {*tree.q, *(cut.name for cut in tree.cuts)}  # a free joint in a loop says nothing
-    for joint in mechanism.joints:
-        kind, about = TYPES[joint.type], f"{joint.type} joint {joint.name}"
-        if kind.moves and joint.name in present:
-            add(f"joint.{joint.name}.position", kind.position_units, f"coordinates of {about}")
-            add(f"joint.{joint.name}.velocity", kind.speed_units, f"speeds of {about}")
-            rates = tuple(f"{unit}2" for unit in kind.speed_units)  # m/s to m/s2
-            add(f"joint.{joint.name}.acceleration", rates, f"accelerations of {about}")
-    for body in mechanism.bodies:
-        name, about = f"body.{body.name}", f"of body {body.name}"
-        add(f"{name}.position", ("m",) * 3, f"origin {about}")
-        add(f"{name}.orientation", ("1",) * 4, f"Euler parameters (w, x, y, z) {about}")
-        add(f"{name}.velocity", ("m/s",) * 3, f"velocity of the origin {about}")
-        add(f"{name}.angular_velocity", ("rad/s",) * 3, f"angular velocity {about}")
-        add(f"{name}.acceleration", ("m/s2",) * 3, f"acceleration of the origin {about}")
-        add(f"{name}.angular_acceleration", ("rad/s2",) * 3, f"angular acceleration {about}")
-    for joint in mechanism.joints:
-        if joint.name in present:
-            about = f"from {joint.parent} on {joint.child} through {joint.name}"
-            add(f"reaction.{joint.name}.force", ("N",) * 3, f"force {about}")
-            add(f"reaction.{joint.name}.moment", ("N.m",) * 3, f"moment {about}")
-    for tie in mechanism.couplings:
-        tied = [TYPES[mechanism.joint(name).type] for name in (tie.joint, *tie.follows)]
-        units = tuple("N.m" if kind.speed_units[0] == "rad/s" else "N" for kind in tied)
-        add(
-            f"coupling.{tie.name}.torque",
-            units,
-            f"of coupling {tie.name} on {', '.join((tie.joint, *tie.follows))}",
-        )
-    for drive in mechanism.drives:
-        either = "N.m or N" if isinstance(drive, Motor) else "N"
-        unit = Quantity("", either).units(mechanism.joint_type(drive))
-        what = (
-            f"to joint {drive.joint}" if isinstance(drive, Motor) else "to its ends, positive when it pushes"
-        )
-        add(effort_name(drive), unit, f"what {drive.name} does {what}, within its limit")
-    for state in internal_states(mechanism):
-        add(state.name, state.units, state.about)
-    for motor in mechanism.motors:
-        if has(motor.resistance):
-            if not has(motor.inductance):
-                add(f"motor.{motor.name}.current", ("A",), f"current of {motor.name}")
-            add(f"motor.{motor.name}.voltage", ("V",), f"voltage of {motor.name}")
-    for strut in mechanism.struts:
-        if strut.acts != "both" or strut.actuated:
-            add(f"strut.{strut.name}.length", ("m",), f"length of {strut.name}", low=0.0)
-        if strut.acts != "both":
-            stress = STRESS[strut.acts]
-            add(f"strut.{strut.name}.{stress}", ("N",), f"{stress} of {strut.name}", low=0.0)
-        if strut.actuated:
-            add(f"strut.{strut.name}.speed", ("m/s",), f"rate of the length of {strut.name}")
-    for frame in mechanism.frames:
-        if frame.port != "none":
-            for what, units in MOTION.items():
-                add(f"frame.{frame.name}.{what}", units, f"{what.replace('_', ' ')} of frame {frame.name}")
-    for sensor in mechanism.sensors:
-        own = mechanism.joint_type(sensor) if sensor.joint else None
-        told = f", by {sensor.name}" + (f", a sample every {sensor.period:g} s" if sensor.period else "")
-        readings = KINDS[sensor.type].readings
-        for reading, units in zip(readings, reading_units(sensor.type, own), strict=True):
-            name = f"sensor.{sensor.name}.{reading.name}"
-            add(name, units, f"{reading.about}{told}")
-            result[name] = replace(result[name], sampled=bool(sensor.period))
-    for item in inputs.values():
-        add(f"input.{item.name}", item.units, f"input of {item.name}")
-    add("loop.residual", ("1",), "largest entry of the loop residual g(q), metres or radians", low=0.0)
-    add("energy", ("J",), "kinetic and potential energy")
-    add("energy_kinetic", ("J",), "kinetic energy", low=0.0)
-    add("energy_potential", ("J",), "energy of height, springs and stops")
-    add("power_supplied", ("W",), "power of motors, cylinders and loads")
-    add("power_dissipated", ("W",), "power lost in dampers and friction")
-    about = "smallest singular value of the loop Jacobian that a regular pose has; 0 at a singularity"
-    add("singularity.distance", ("1",), about, low=0.0, traced=False)
-    add("singularity.rank", ("1",), "rank of the loop Jacobian at the present pose", low=0.0, traced=False)
     return result
+
+
+_DISTANCE = "smallest singular value of the loop Jacobian that a regular pose has; 0 at a singularity"
+_SINGULAR = (  # found by iteration, not traced
+    Output("singularity.distance", ("1",), _DISTANCE, low=0.0),
+    Output("singularity.rank", ("1",), "rank of the loop Jacobian at the present pose", low=0.0),
+)
 
 
 def _own(
@@ -361,3 +321,16 @@ def _of_joints(mechanism: Mechanism, places: Mapping[str, slice], kind: str) -> 
     cut = (joint.name for joint in mechanism.joints if joint.name not in places)
     absent = {name: f"joint '{name}' is cut and has no {kind} of its own; choose another" for name in cut}
     return Table("joint", result, absent)
+
+
+def listed_inputs(values: Any, inputs: Table) -> np.ndarray:
+    """All inputs in their order, texts with units converted."""
+    try:
+        given = values if isinstance(values, np.ndarray) else list(values)
+    except TypeError:
+        sentence = f"inputs are given by name, or all of them in a list, not {kind(values)}"
+        raise SimulationError(sentence) from None
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError):
+        return np.array([c.numbers(x).item() for c, x in zip(inputs.columns(), given, strict=False)])

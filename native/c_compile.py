@@ -1,5 +1,6 @@
 """Compile an FMU's C for this machine and for others."""
 
+import contextlib
 import importlib.util
 import logging
 import os
@@ -13,19 +14,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..model.base.errors import CutjointError, how_to_install
+from ..model.base.subprocesses import run_program, scratch_folder
 from ..model.compile.c_pieces import files_of
 from ..model.compile.kernel import (
     WITHOUT_IDLE,
-    cache_folder,
+    compiler_environment,
     compiler_version,
-    digest,
     find_compiler,
     is_gcc,
-    kept,
-    used,
 )
-from ..model.errors import CutjointError, brought_by
-from ..model.programs import run_program, scratch_folder
+from ..model.compile.storage import cache_folder, digest, is_whole, store
 
 LOG = logging.getLogger(__name__)
 TIMEOUT = 900  # seconds for one file
@@ -59,13 +58,23 @@ FLAGS = ("-std=c99", "-fvisibility=hidden", "-fno-math-errno")
 # Traced code is long and straight: as in model/compile, more than -O1 gains nothing; nor does it where calls
 # are handed on, but for the loops of the singular values. Fused multiply-adds, which ISO C leaves out, only
 # in the step for processors that have them.
-GENERATED = ("kernels.c", "derivatives.c", "adjoint.c", "joints.c", "servo.c", "step.c", "step_fast.c")
+GENERATED = (
+    "kernels.c",
+    "derivatives.c",
+    "adjoint.c",
+    "joints.c",
+    "commands.c",
+    "servo.c",
+    "chain.c",
+    "step.c",
+    "step_fast.c",
+)
 # Values and derivatives may be cut; step_fast.c needs the step whole. Without these passes, too, they are
 # compiled in four fifths of the time and are 3 % slower; the step, where they find something, by 20 %.
 SHARED = ("kernels.c", "derivatives.c", "adjoint.c")
 _LITTLE = "tree-fre tree-ch tree-loop-optimize inline guess-branch-probability ipa-modref ipa-pure-const"
 WITHOUT_LITTLE = tuple(f"-fno-{name}" for name in _LITTLE.split())
-LOOPS = ("numeric.c",)
+LOOPS = ("svd.c",)
 FUSED = ("-ffp-contract=fast", "-fexpensive-optimizations")
 APART, DROPPED = ("-ffunction-sections",), ("-Wl,--gc-sections",)  # functions that nobody calls are left out
 
@@ -101,15 +110,20 @@ def compilers(name: str) -> list[str]:
     """The command that compiles for a platform, or an error that says how to get one."""
     native = find_compiler() if name == here() else None
     if native:
-        return [native]
+        return list(native)
     if zig := _zig(name):
         return zig
     if name == here():
         raise CutjointError(
             "no C compiler found; install gcc or clang, or export with --runtime python, which needs none, "
-            f"or take zig's: {brought_by('cross')}"
+            f"or take zig's: {how_to_install('cross')}"
         )
-    raise CutjointError(f"compiling for {name} needs a cross compiler; {brought_by('cross')}")
+    raise CutjointError(f"compiling for {name} needs a cross compiler; {how_to_install('cross')}")
+
+
+def can_compile() -> bool:
+    """Whether native code can be made for this machine: by its compiler, or by zig's."""
+    return bool(find_compiler() or _zig(here()))
 
 
 def _zig(name: str, targets: Mapping[str, Platform] = TARGETS) -> list[str]:
@@ -121,21 +135,44 @@ def _zig(name: str, targets: Mapping[str, Platform] = TARGETS) -> list[str]:
 
 
 def compile_for(
-    name: str, sources: Mapping[str, str], units: Sequence[str], optimize: int = 2, drop: bool = False
+    name: str,
+    sources: Mapping[str, str],
+    units: Sequence[str],
+    optimize: int = 2,
+    drop: bool = False,
+    extra: Sequence[str] = (),
 ) -> bytes:
     """The shared library of some C files for a platform; with `drop`, without functions nobody calls."""
     command = compilers(name)
     with scratch_folder("fmu-") as folder:
         _write(folder, sources)
         place = [*command, *(() if name == PAGE else ("-fPIC",))]
-        objects = _objects(place, folder, sources, units, optimize, APART if drop else ())
-        target, last = f"fmu{TARGETS[name].ending}", DROPPED if drop else ()
+        objects = _objects(place, folder, sources, units, optimize, [*(APART if drop else ()), *extra])
+        target, last = f"fmu{TARGETS[name].ending}", [*(DROPPED if drop else ()), *extra]
         for linker in (command, _zig(name)):  # which knows the libraries of old systems, where they matter
             _run([*linker, "-o", target, *objects, *_link_flags(name), *last], folder)
             made = Path(folder, target).read_bytes()
-            if "linux" not in name or _needed(made) <= OLDEST or not _zig(name):
+            if "linux" not in name or _needed(made) <= OLDEST or extra or not _zig(name):
                 break
         return made
+
+
+def compile_library(
+    name: str, sources: Mapping[str, str], units: Sequence[str], optimize: int = 2, extra: Sequence[str] = ()
+) -> tuple[bytes, bytes]:
+    """The same C files as a shared and as a static library."""
+    command = compilers(name)
+    with scratch_folder("library-") as folder:
+        _write(folder, sources)
+        objects = _objects([*command, "-fPIC"], folder, sources, units, optimize, extra)
+        target = f"library{PLATFORMS[name].ending}"
+        _run([*command, "-o", target, *objects, *_link_flags(name), *extra], folder)
+        archiver = shutil.which("ar") if name == here() else None
+        zig = [sys.executable, "-m", "ziglang", "ar"] if importlib.util.find_spec("ziglang") else []
+        if not archiver and not zig:
+            raise CutjointError("no 'ar' found, which puts a static library together; install binutils")
+        _run([*([archiver] if archiver else zig), "rcsD", "library.a", *objects], folder)
+        return Path(folder, target).read_bytes(), Path(folder, "library.a").read_bytes()
 
 
 def _needed(library: bytes) -> int:
@@ -250,22 +287,23 @@ def _object(
     build = [*command, *flags, "-c", unit, "-o", made.name]
     if not _traced(unit):
         return _run([*build, *extra], folder)
-    entry = cache_folder() / f"{digest(_text(sources, unit), said, *command, *flags)}.o"
-    if used(entry):
-        LOG.info("%s was compiled before", unit)
-        shutil.copyfile(entry, made)
-    else:
-        LOG.info("compiling %s, %.1f MB", unit, len(_text(sources, unit)) / 1e6)
-        _run(build, folder)
-        LOG.info("compiled %s", unit)
-        with kept(entry) as temporary:
-            shutil.copyfile(made, temporary)
+    name = f"{digest(_text(sources, unit), said, *command, *flags)}.o"
+    with contextlib.suppress(OSError, CutjointError):  # of a cache that is missing, or just then cleared
+        if is_whole(entry := cache_folder() / name):
+            shutil.copyfile(entry, made)
+            LOG.info("%s was compiled before", unit)
+            return
+    LOG.info("compiling %s, %.1f MB", unit, len(_text(sources, unit)) / 1e6)
+    _run(build, folder)
+    LOG.info("compiled %s", unit)
+    with contextlib.suppress(CutjointError):  # nowhere to keep it for the next time
+        store(name, lambda path: shutil.copyfile(made, path))
 
 
 def _run(command: list[str], folder: Path) -> None:
     try:
         # what a compiler that is stopped leaves behind goes with the folder
-        done = run_program(command, TIMEOUT, folder, {**os.environ, "TMPDIR": str(folder)})
+        done = run_program(command, TIMEOUT, folder, compiler_environment() | {"TMPDIR": str(folder)})
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise CutjointError(f"the C compiler '{command[0]}' failed: {problem}") from None
     if done.returncode:

@@ -5,15 +5,17 @@ import logging
 import casadi as ca
 import numpy as np
 
+from ..model.control.command_law import PATH, ample, follow_order
 from ..model.describe import parameters
-from ..model.equations.driving import driving
-from ..model.equations.single_joints import joint_accelerations, joint_values
+from ..model.equations.indicators import indicators
 from ..model.equations.traced import rates
-from ..model.manifold import charts, closing, judge, tangent
+from ..model.linear import singular_values, tangent
+from ..model.linear.start_tangent import motion_tangent, start_tangent
+from ..model.manifold import charts, closing, step_error
 from ..model.manifold.step import ALONG
-from ..model.run.assembly import described_speeds, speeds_at
+from ..model.run.assembly import speeds_at
 from .plan import Plan
-from .sampled import memory
+from .sampled_rows import memory
 
 LOG = logging.getLogger(__name__)
 
@@ -25,69 +27,78 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     """
     LOG.info("writing the equations of '%s' as C and compiling them", plan.mechanism.name)
     engine, eq = plan.simulation.engine, plan.simulation.equations
-    y = engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)
-    shown = ca.Function("outputs", [eq.q, eq.v, eq.u, eq.p], [y[plan.traced_rows]], {"cse": True})
+    known = engine.functions
+    arguments = [eq.q, eq.v, eq.z, eq.u, eq.p]
+    y = known.outputs(*arguments)
+    shown = ca.Function("outputs", arguments, [y[plan.traced_rows]], {"cse": True})
     values = {
         "outputs": shown,
-        "internal_rates": engine.traced("internal_rates"),
-        "jacobian": _calling(engine.traced("unitless_jacobian")),
-        "allowed": parameters.allowed(plan.mechanism),
-        "mass_pivots": engine.traced("mass_pivots"),
+        "internal_rates": known.internal_rates,
+        "jacobian": _calling(known.unitless_jacobian),
+        "allowed": parameters.allowed_values(plan.mechanism),
+        "mass_pivots": known.mass_pivots,
         "partition": charts.partition(eq, plan.ranks),
         "margin": charts.margin(eq, plan.ranks),
-        "passed": charts.passed(eq, plan.ranks.speeds),
-        "opened": judge.opened(eq),
+        "passes_singularity": charts.passes_singularity(eq, plan.ranks.speeds),
+        "open_loops": step_error.open_loops(eq),
+        "kinks": indicators(eq),
     }
     if len(memory(plan)):
-        values |= {name: engine.traced(name) for name in ("told_samples", "upcoming")}
+        values |= {"sample_values": known.sample_values, "upcoming": known.upcoming}
     if eq.tree.driven:
-        values |= {name: engine.traced(name) for name in ("seated", "moved_inputs")}
+        values |= {"project_to_motion": known.project_to_motion, "inputs_after": known.inputs_after}
+    derived = list(plan.traced_rows), eq.tree.nv - plan.ranks.speeds, indicators(eq)(*arguments)
     forward = {
-        "tangent": engine.traced("tangent", lambda eq: tangent.tangent(eq, shown)),
-        "sigma_tangent": tangent.singular_tangent(eq),
-        "assembly": engine.traced("assembly"),
+        "tangent": tangent.tangent(eq, *derived),
+        "sigma_tangent": singular_values.singular_tangent(eq),
+        "assembly": known.assembly,
         "start_speeds": _start_speeds(plan),
-        "lifted": engine.traced("lift"),
+        "lifted": known.lift,
     }
+    forward["start_tangent"] = start_tangent(eq, known.assembly, forward["start_speeds"])
+    if eq.tree.driven:
+        forward["motion_tangent"] = motion_tangent(eq, known.project_to_motion)
     steps = {
         "step": engine.traced(*plan.simulation.stepping.traced(ALONG)),  # held inputs have rates of zero
         "dynamics": _calling(rates(eq), "dv"),
     }
     if len(memory(plan)):
-        steps["sampling"] = engine.traced("sampling")
+        steps["sampling"] = known.sampling
     files = {"step.c": steps, "kernels.c": values, "derivatives.c": forward}
     if adjoint:
         backward = {
-            "adjoint_kernel": tangent.adjoint(eq, shown),
-            "sigma_adjoint": tangent.singular_adjoint(eq),
+            "adjoint_kernel": tangent.adjoint(eq, *derived),
+            "sigma_adjoint": singular_values.singular_adjoint(eq),
         }
         files["adjoint.c"] = backward
     return {file: [_named(f"cj_{name}", f) for name, f in group.items()] for file, group in files.items()}
 
 
 def native_functions(plan: Plan) -> dict[str, list[ca.Function]]:
-    """File -> what a native library has besides: single joints, and forces of drives that follow."""
-    engine = plan.simulation.engine
-    joints = {"joints": engine.traced("joint_values", joint_values)}
+    """File -> what a native library has besides: single joints, the path of commands, forces that follow."""
+    eq, known = plan.simulation.equations, plan.simulation.engine.functions
+    joints = {"joints": known.joint_values}
+    commands = {name: trace(plan.mechanism) for name, trace in PATH.items()}
     driven = {
-        "joint_accelerations": engine.traced("joint_accelerations", joint_accelerations),
-        "driving": engine.traced("driving", driving),
+        "joint_accelerations": known.joint_accelerations,
+        "follow_order": follow_order(eq),
+        "ample": ample(eq),
     }
     return {
         file: [_named(f"cj_{name}", f) for name, f in group.items()]
-        for file, group in (("joints.c", joints), ("servo.c", driven))
+        for file, group in (("joints.c", joints), ("commands.c", commands), ("servo.c", driven))
     }
 
 
 def _start_speeds(plan: Plan) -> ca.Function:
-    """(q, s, held, p) → (v, fits), with the description's speeds of cut joints, which mostly has none."""
+    """(q, x, held, s, p) → (v, fits), with the description's speeds of cut joints, which mostly has none."""
     engine, eq = plan.simulation.engine, plan.simulation.equations
-    cut = speeds_at(engine, described_speeds(engine))[1]
+    cut = speeds_at(engine, closing.described_speeds(engine.equations))[1]
     if eq.tree.row_count and not np.any(cut[1]):
         return closing.start_speeds_of_tree(eq)
-    whole = engine.traced("start_speeds")
-    q, s, held, *_, p = whole.sx_in()
-    return ca.Function("start_speeds", [q, s, held, p], whole(q, s, held, *cut, p), {"cse": True})
+    whole = engine.functions.start_speeds
+    q, x, held, *_, s, p = whole.sx_in()
+    return ca.Function("start_speeds", [q, x, held, s, p], whole(q, x, held, *cut, s, p), {"cse": True})
 
 
 def _calling(f: ca.Function, *results: str) -> ca.Function:

@@ -6,185 +6,37 @@ the arrays, and a table leads from them to slots. Both runtimes and both version
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import fields, replace
+from fnmatch import fnmatchcase
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
-import casadi as ca
 import numpy as np
 
+from ..model.base.errors import CutjointError, SimulationError, UnknownName
+from ..model.base.thresholds import FMU_SUBSTEPS, MANY_OUTPUTS
 from ..model.describe import parameters
-from ..model.describe.internal import internal_states
 from ..model.describe.mechanism import Mechanism
-from ..model.errors import CutjointError, SimulationError, UnknownName
-from ..model.manifold.charts import Ranks
+from ..model.equations.elements.contract import Indicator, element_indicators, internal_states
+from ..model.equations.indicators import indicators
+from ..model.equations.sampled_sensors import ticks
 from ..model.run.steppers import STEPPERS
 from ..model.run.steppers import stepper as chosen_stepper
 from ..model.simulation import Simulation
-from ..model.thresholds import FMU_SUBSTEPS
 from ..model.variables import Table, Variable
+from .plan import FmuVariable, Plan, elements
 
 EFFORT = "step.tries"  # which only an FMU has among its outputs
-
-
-@dataclass(frozen=True)
-class FmuVariable(Variable):
-    """One variable of the FMU, a scalar or an array; `where` are its slots.
-
-    Kinds are input, hidden (an input that was not chosen), parameter, start, output, state, derivative,
-    margin, linear, effort (an output that counts; counted if it was not chosen), coordinate, time.
-    """
-
-    shape: tuple[int, ...] = ()
-    start: tuple[float, ...] = ()
-    fixed: bool = True
-    depends: tuple[str, ...] = ()  # derivatives: on "position", "speed", inputs and parameters by name
-    rows: tuple[int, ...] = ()  # outputs: of the engine's outputs
-
-    @property
-    def slot(self) -> int:
-        return self.where.start
-
-    def elements(self) -> list[str]:
-        return elements(self.name, self.shape)
-
-
-def elements(name: str, shape: Sequence[int]) -> list[str]:
-    """Names of the elements of an array, with indices from 1."""
-    if not shape:
-        return [name]
-    stem, end = (name[:-1], ")") if name.startswith("der(") else (name, "")
-    return [f"{stem}[{','.join(str(i + 1) for i in at)}]{end}" for at in np.ndindex(*shape)]
-
-
-class Shown(NamedTuple):
-    """What FMI 3.0 gives one value reference: a variable, or an element of one."""
-
-    name: str
-    variable: FmuVariable
-    which: slice  # of its elements
-    shape: tuple[int, ...]
-
-    @property
-    def slot(self) -> int:
-        return self.variable.slot + self.which.start
-
-    @property
-    def size(self) -> int:
-        return int(self.which.stop - self.which.start)
-
-
-@dataclass
-class Plan:
-    """A mechanism ready to be written as an FMU."""
-
-    mechanism: Mechanism
-    simulation: Simulation
-    step: float
-    ranks: Ranks
-    variables: list[FmuVariable] = field(default_factory=list)
-    first: dict[str, int] = field(default_factory=dict)  # kind of slot -> its first slot
-    linear_rows: list[int] = field(default_factory=list)  # rows of C and D, as indices into `rows`
-    slots: int = 0
-    choices: dict[str, Any] = field(default_factory=dict)  # what `plan` was asked for, to plan it again
-    scalar: bool = False  # FMI 3.0 shows every element as a variable of its own, as 2.0 does
-
-    def begin(self, kind: str) -> None:
-        """Slots of this kind follow."""
-        self.first[kind] = self.slots
-
-    @property
-    def freedoms(self) -> int:
-        """Independent speeds."""
-        return self.simulation.tree.nv - self.ranks.speeds
-
-    @property
-    def coordinates(self) -> int:
-        """Independent coordinates: as many, or more where there are velocity constraints."""
-        return self.simulation.tree.nv - self.ranks.poses
-
-    @property
-    def states(self) -> int:
-        """Independent coordinates and speeds, and internal states."""
-        return self.coordinates + self.freedoms + self.simulation.tree.nz
-
-    def shown(self) -> list[Shown]:
-        """In the order of the value references of FMI 3.0."""
-        result = []
-        for v in self.variables:
-            if self.scalar:
-                result += [Shown(name, v, slice(k, k + 1), ()) for k, name in enumerate(v.elements())]
-            else:
-                result.append(Shown(v.name, v, slice(0, v.size), v.shape))
-        return result
-
-    def of(self, *kinds: str) -> list[FmuVariable]:
-        return [v for v in self.variables if v.kind in kinds]
-
-    @property
-    def rows(self) -> list[int]:
-        """Outputs shown, as rows of the engine's outputs: those traced first, then the singular values."""
-        return [row for v in self.of("output") for row in v.rows]
-
-    @property
-    def traced_rows(self) -> list[int]:
-        return [row for v in self.of("output") if v.differentiable for row in v.rows]
-
-    def _parameters_in(self, row: np.ndarray) -> list[str]:
-        """Names of the parameters that a row of a pattern is not zero at."""
-        entries = zip(self.of("parameter"), self.simulation.equations.parameters, strict=True)
-        return [v.name for v, entry in entries if row[entry.slice].any()]
-
-    @cached_property
-    def in_loops(self) -> list[str]:
-        """Parameters that the loops depend on: with them everything that positions and speeds follow from."""
-        function = self.simulation.engine.traced("closure")
-        patterns = [np.array(ca.DM(function.jac_sparsity(k, 1), 1)) for k in range(2)]
-        return self._parameters_in(np.atleast_1d(np.concatenate(patterns).any(axis=0)))
-
-    @cached_property
-    def moving(self) -> list[str]:
-        """Driven motions among the inputs: poses and speeds follow from them."""
-        first = self.first["input"]
-        return [v.name for v in self.of("input") if v.slot - first in self.simulation.motions]
-
-    @cached_property
-    def dependence(self) -> list[tuple[str, ...]]:
-        """For every row of the engine's outputs: "position", "speed" (then both), inputs and parameters."""
-        function = self.simulation.engine.traced("outputs")
-        patterns = [np.array(ca.DM(function.jac_sparsity(0, k), 1)) for k in range(4)]
-        inputs, first = self.of("input"), self.first["input"]
-        nq, nz = self.simulation.tree.nq, self.simulation.tree.nz
-        result = []
-        for on_q, on_v, on_u, on_p in zip(*patterns, strict=True):
-            words = ["position"] if on_q[: nq - nz].any() or on_v.any() else []
-            words += ["speed"] if on_v.any() else []
-            words += ["internal"] if on_q[nq - nz :].any() else []
-            words += [v.name for v in inputs if on_u[v.slot - first : v.where.stop - first].any()]
-            result.append((*words, *self._parameters_in(on_p)))
-        return result + [("position",) if self.ranks.speeds else ()] * 2
-
-    def depends(self, variable: FmuVariable) -> tuple[str, ...]:
-        """What an output, derivative or margin depends on: "position", "speed", and others by name."""
-        words = [*variable.depends, *(word for row in variable.rows for word in self.dependence[row])]
-        if "position" in words:
-            words += self.in_loops + self.moving
-        return tuple(dict.fromkeys(words))
-
-    def depends_at_start(self, variable: FmuVariable) -> tuple[str, ...]:
-        """What it depends on while it is initialized: start values in place of states."""
-        words = list(self.depends(variable))
-        starts = {
-            kind: [v.name for v in self.of("start") if v.name.endswith(f".{kind}")]
-            for kind in ("position", "speed")
-        }
-        found = [word for word in words if word not in (*starts, "internal")]
-        if "position" in words:
-            found += starts["position"]
-        if "speed" in words:  # made consistent in the mass metric
-            found += [*starts["speed"], *(v.name for v in self.of("parameter"))]
-        return tuple(dict.fromkeys(found))
+# What hundreds of joints make thousands of is left out unless it is asked for; this stays.
+KEPT = (
+    "joint.*.position",
+    "joint.*.velocity",
+    "body.*.position",
+    "body.*.orientation",
+    "sensor.*",
+    "motor.*",
+    "strut.*",
+)
 
 
 def plan(
@@ -198,6 +50,8 @@ def plan(
     marked: Sequence[str] = (),
     linear: bool = False,
     scalar: bool = False,
+    exchange: bool = True,
+    clocks: bool = False,
 ) -> Plan:
     """Lay out the variables; empty choices mean all. Outputs may be patterns such as `body.*.position`."""
     if not (0 < step < inf):
@@ -211,9 +65,9 @@ def plan(
     if marked:
         mechanism = replace(mechanism, parameters=dict(_marked(mechanism, name) for name in marked))
     simulation = Simulation(mechanism, compile=False, stepper=stepper, substeps=substeps)
-    ranks = simulation.engine.ranks(simulation.q, simulation.p)
+    ranks = simulation.engine.ranks(simulation.q, simulation.s, simulation.p)
     result = Plan(simulation.mechanism, simulation, step, ranks)
-    result.scalar = scalar
+    result.scalar, result.exchange = scalar, exchange
     result.choices = {"step": step, "stepper": stepper, "substeps": substeps, "linear": linear}
     result.choices |= {"inputs": list(inputs), "outputs": list(outputs)}
     result.begin("time")
@@ -231,6 +85,7 @@ def plan(
     if result.coordinates:
         about = "number of the speed, in the order of the start speeds, that this state stands for"
         _new(result, "state.coordinate", "coordinate", (result.coordinates,), about)
+    _clocks(result, clocks)
     return result
 
 
@@ -317,9 +172,18 @@ def wanted_speeds(plan: Plan) -> np.ndarray:
     return v
 
 
+def _fits(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in KEPT)
+
+
 def _outputs(plan: Plan, names: Sequence[str]) -> None:
     """The outputs that were asked for: those that are traced, then those that need singular values."""
-    chosen = _chosen(plan.simulation.variables().outputs, names, "--output")
+    table = plan.simulation.variables().outputs
+    chosen = _chosen(table, names, "--output")
+    if not names and sum(v.size for v in chosen) > MANY_OUTPUTS:
+        kept = [v for v in chosen if v.own or (v.size == 1 and v.name.count(".") < 2) or _fits(v.name)]
+        plan.left_out = sum(v.size for v in chosen) - sum(v.size for v in kept)
+        chosen = tuple(kept)
     if not (names or plan.ranks.speeds):  # without loops the distance from a singularity is infinite
         chosen = tuple(v for v in chosen if v.differentiable or v.own)
     for kind in ("output", "sigma"):
@@ -375,11 +239,32 @@ def _states(plan: Plan) -> None:
     if n and (plan.ranks.speeds or any(not move.plain for move, _ in plan.simulation.tree.moves)):
         about = "how far the choice of states is from being changed; an event at zero"
         _new(plan, "state.margin", "margin", about=about, depends=("position",))
+    plan.begin("kink")
+    words = plan.words_of(indicators(plan.simulation.equations))
+    for item, depends in zip(kinks(plan), words, strict=True):
+        _new(plan, f"event.{item.name}", "kink", about=item.about, units=(item.unit,), depends=depends)
+
+
+def kinks(plan: Plan) -> list[Indicator]:
+    """Where what acts has kinks; solvers of model exchange land there."""
+    return element_indicators(plan.simulation.equations.mechanism)
 
 
 def _rate(unit: str) -> str:
     """The unit of a rate: N.m becomes N.m/s, rad/s becomes rad/s2."""
     return f"{unit}2" if unit.endswith("/s") else f"{unit}/s"
+
+
+def _clocks(plan: Plan, shown: bool) -> None:
+    """One for all shown sensors that tell something new at the same times."""
+    plan.begin("clock")
+    names = {v.name for v in plan.of("output")}
+    plan.ticks = [tick for tick in ticks(plan.mechanism) if shown and names.intersection(tick.names)]
+    if shown and not plan.ticks:
+        raise CutjointError("--clocks: no sensor that is shown has a period")
+    for k, tick in enumerate(plan.ticks):
+        about = f"sensors tell something new every {tick.period:g} s"
+        _new(plan, f"clock.tick{k + 1}", "clock", about=about)
 
 
 def _linear(plan: Plan, shown: bool) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..show.table import table
+from ..model.show.table import table
 
 Progress = Callable[[float], None]  # called with the fraction done
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import CutjointError
-from ..files import write_atomically
-from ..papers import STUDIES, Study
-from ..show.table import table
-from .common import Options, progress_bar, to_json
+from ..model.base.errors import CutjointError
+from ..model.base.files import write_atomically
+from ..model.base.marks import check_replaceable
+from ..model.cli.common import Options, progress_bar, to_json
+from ..model.show.table import table
+from . import STUDIES, Study
 
 HELP = "Run a study of the papers and say what reproduces; 'all' runs every one."
 EXAMPLE = """
@@ -23,7 +24,7 @@ cutjoint reproduce all --figures figures
 
 def add_arguments(option: Options) -> None:
     option("study", choices=[*studies_here(), "all"], text="which study")
-    option("--figures", "FOLDER", "write the study's figures there (png)")
+    option("--figures", "FOLDER", "write the study's figures there (png)", writes=True)
     option("--seed", type=int, default=0, text="of random starts, where a study has any")
     option("--samples", type=int, default=None, text="random starts a table cell, where it has any")
     option("--progress")
@@ -31,7 +32,7 @@ def add_arguments(option: Options) -> None:
 
 
 def studies_here() -> list[str]:
-    return [n for n, m in STUDIES.items() if importlib.util.find_spec(f"cutjoint.model.papers.{m}")]
+    return [n for n, m in STUDIES.items() if importlib.util.find_spec(f"cutjoint.papers.{m}")]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     names = studies_here() if args.study == "all" else [args.study]
     collected = {}
     for name in names:
-        module = importlib.import_module(f"cutjoint.model.papers.{STUDIES[name]}")
+        module = importlib.import_module(f"cutjoint.papers.{STUDIES[name]}")
         with progress_bar(args) as progress:
             found: Study = module.study(args, progress)
         verdicts = [vars(v) for v in found.verdicts]
@@ -53,11 +54,12 @@ def run(args: argparse.Namespace) -> int:
                 rows = [(words[v.reproduces], v.claim, v.paper, v.ours, v.why) for v in found.verdicts]
                 print(table(rows, ("reproduces", "claim", "paper", "ours", "why")) + "\n")
         if args.figures:
-            from ..show.plot import as_png
+            from ..model.show.plot import as_png
 
             drawn = {f"{name}-{of}.png": as_png(figure) for of, figure in found.figures().items()}
             folder.mkdir(parents=True, exist_ok=True)  # not before: who stops the drawing finds nothing
             for file, picture in drawn.items():
+                check_replaceable(folder / file, force=args.force)
                 with write_atomically(folder / file) as temporary:
                     temporary.write_bytes(picture)
                 if not args.json:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..describe.mechanism import Mechanism
-from ..loading import load
-from ..manifold.rank import rank_of
-from ..simulation import Simulation
+from ..model.describe.mechanism import Mechanism
+from ..model.loading import load
+from ..model.manifold.rank import rank_of
+from ..model.simulation import Simulation
 from . import Progress, Study, Verdict, records
 from .methods import MethodSimulation
 from .methods.huang import Taylor
@@ -99,11 +99,20 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
             f"{at:.1e} at (π, 0, π, 0).",
         ]
     )
-    verdicts = (
+    verdicts = _verdicts(determinants[0], inline_value, order, away, at)
+    data = {"steps": rows, "order": order, "reactions_apart": apart, "regular": away, "singular": at}
+    return Study("Huang 2000, 11: double pendulum", text, data, verdicts, lambda: _figures(motions))
+
+
+def _verdicts(
+    determinant: float, inline_value: float, order: float, away: float, at: float
+) -> tuple[Verdict, ...]:
+    """What the paper says beside what was found."""
+    return (
         Verdict(
             "det of the matrix at θ1 = θ2",
             "9/2 Δt²",
-            f"{determinants[0]:.4f} Δt⁸",
+            f"{determinant:.4f} Δt⁸",
             False,
             "a 4 × 4 matrix of Δt²/2 times numbers can't have Δt²; 41/16 with the signs put right",
         ),
@@ -129,8 +138,6 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
             "speeds take one Euler step each time; the expansion's order is local",
         ),
     )
-    data = {"steps": rows, "order": order, "reactions_apart": apart, "regular": away, "singular": at}
-    return Study("Huang 2000, 11: double pendulum", text, data, verdicts, lambda: _figures(motions))
 
 
 def _figures(motions: dict[float, Any]) -> dict[str, Any]:

@@ -5,8 +5,8 @@ The origins of both bodies coincide and stay; the one that moves has four unknow
 
 from math import pi, sqrt
 
-from ..cartesian.constraints import Angle, Constraint, Distance, Dot1, Dot2
-from ..cartesian.problem import Part, Problem
+from ..model.cartesian.constraints import Angle, Constraint, Distance, Dot1, Dot2
+from ..model.cartesian.problem import Part, Problem
 
 X, Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 _SLANTED = (1 / sqrt(3),) * 3

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..cartesian.constraints import exact, virtual_rotation
-from ..joints import euler
+from ..model.cartesian.constraints import exact, virtual_rotation
+from ..model.joints import euler
 from . import Progress, Study, Verdict
 from .liu import example
 from .liu_newton import newton

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cartesian.constraints import exact, virtual_rotation
-from ..errors import CutjointError
-from ..joints import euler
-from ..show.table import table
+from ..model.base.errors import CutjointError
+from ..model.cartesian.constraints import exact, virtual_rotation
+from ..model.joints import euler
+from ..model.show.table import table
 from . import Progress, Study, Verdict
 from .liu import example
 from .liu_newton import newton

@@ -6,13 +6,13 @@ a cut joint hang on, a row is a function Φ(f_i, f_j) of the two end frames, and
 
     G = a J,   a = (∂Φ/∂f_i, ∂Φ/∂f_j) (12 wide),   J = (J_i; J_j) (12 × nv),
 
-with J_i, J_j the body-fixed Jacobians of the two chains (`derivatives.chain`). So
+with J_i, J_j the body-fixed Jacobians of the two chains (`spencer_recursions.path_jacobians`). So
 ∂_jG = (∂_j a) J + a ∂_jJ, Ġ = ȧJ + aJ̇ and G̈ = äJ + 2ȧJ̇ + aJ̈. In the thesis a = (1, −1) is constant and the
 virtual coordinates turn with the frames; here the few numbers of a turn, and their derivatives come
 from the primitive's own formula by automatic differentiation. The rest is recursion.
 
-With Ĝ = (R; G) of full column rank (`elimination.py`), K = Ĝ⁺(I; 0), K̇ = −Ĝ⁺(0; ĠK), K̈ = −Ĝ⁺(0; G̈K + 2ĠK̇).
-A.3.3 has the wrong sign in K̇y_v = −Ĝ⁺(0; Ġv).
+With Ĝ = (R; G) of full column rank (`model/linear/elimination.py`), K = Ĝ⁺(I; 0), K̇ = −Ĝ⁺(0; ĠK) and
+K̈ = −Ĝ⁺(0; G̈K + 2ĠK̇). A.3.3 has the wrong sign in K̇y_v = −Ĝ⁺(0; Ġv).
 
 Balls have speeds that are not the rates of coordinates. With [v, k] the bracket of speeds (ω× in a
 ball, zero elsewhere) and C its matrix, ∂_{K_a}K_b − ∂_{K_b}K_a = −Π[K_a, K_b], Π = 1 − KR, because motions
@@ -43,16 +43,16 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..equations.dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
-from ..equations.kinematics import Model, frame_in_link, outward
-from ..equations.solve import factorize
-from ..equations.terms import Equations
-from ..joints.rigid_motion import Pose
-from ..joints.rows import Ends
-from ..joints.types import TYPES
-from .derivatives import StateSlopes, newton_euler_slopes, path_jacobians
-from .elimination import Elimination, elimination, solved
-from .exact import bracket, displaced, state_space
+from ..model.equations.dynamics import joint_wrenches, mass_matrix, newton_euler, onto_joints
+from ..model.equations.kinematics import Model, frame_in_link, outward
+from ..model.equations.solve import factorize
+from ..model.equations.terms import Equations
+from ..model.joints.rigid_motion import Pose
+from ..model.joints.rows import Ends
+from ..model.joints.types import TYPES
+from ..model.linear.elimination import Elimination, elimination, solve_columns
+from ..model.linear.exact import bracket, displace, state_space
+from .spencer_recursions import StateSlopes, newton_euler_slopes, path_jacobians
 
 
 class CutRows(NamedTuple):
@@ -180,7 +180,7 @@ class Loads(NamedTuple):
 def loads(eq: Equations) -> Loads:
     """Motors, springs, dampers, friction, struts, loads; their slopes by automatic differentiation."""
     nv = eq.tree.nv
-    delta, _, _, act = displaced(eq)
+    delta, _, _, act = displace(eq)
     forces = ca.densify(ca.vertcat(act.tau, *act.wrenches.values()))
     J = ca.jacobian(forces, ca.vertcat(delta, eq.v, eq.u))
     forces, J = (ca.substitute(x, delta, ca.SX.zeros(nv, 1)) for x in (forces, J))
@@ -195,7 +195,7 @@ def loads(eq: Equations) -> Loads:
 
 
 def recursive_linear(eq: Equations, R: Any) -> ca.Function:
-    """(q, v, u, p) → (A, B) as `equations.linear`, by the recursions of the thesis; R may be a symbol.
+    """(q, v, z, u, p) → (A, B) as `equations.linear`, by the recursions of the thesis; R may be a symbol.
 
     The accelerations too come from its null-space form, ẏ_v = −(KᵀMK)⁻¹Kᵀ(τ_NE(q, v, K̇y_v) − τ) (4.10).
     """
@@ -211,12 +211,12 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     reduced = ca.densify(K.T @ MK)
     inertia = factorize(reduced, list(range(reduced.shape[0])))
     short = newton_euler(model, q, v, drift, act.wrenches) - act.tau
-    dv = drift - K @ solved(inertia, K.T @ short)
+    dv = drift - K @ solve_columns(inertia, K.T @ short)
 
     ddK = ca.substitute(b.ddK, later, ca.densify(dv))
     motion = outward(model, q, v, dv)
     F = joint_wrenches(model, motion, act.wrenches)
-    r = onto_joints(model, F, dv) - act.tau
+    r = onto_joints(model, F, motion) - act.tau
     ne = newton_euler_slopes(model, motion, v, dv, act.wrenches, act.wrench_slopes, eq.u.numel())
     Nq, Nv, Nu = ne.q - act.tau_slopes.q, ne.v - act.tau_slopes.v, ne.u - act.tau_slopes.u
 
@@ -228,7 +228,7 @@ def recursive_linear(eq: Equations, R: Any) -> ca.Function:
     mu = b.chart.weights(r)
     bent = -(K.T @ (weighted_slope(b.rows, mu, nv) @ K))
     RCK = R @ (C @ K)
-    A21 = -solved(inertia, bent + K.T @ (Nq @ K + Nv @ L) + MK.T @ (dL - L @ RCK))
-    A22 = -solved(inertia, K.T @ (Nv @ K) + MK.T @ (dK + L))
-    B2 = -solved(inertia, K.T @ Nu) if eq.u.numel() else ca.SX(R.shape[0], 0)
+    A21 = -solve_columns(inertia, bent + K.T @ (Nq @ K + Nv @ L) + MK.T @ (dL - L @ RCK))
+    A22 = -solve_columns(inertia, K.T @ (Nv @ K) + MK.T @ (dK + L))
+    B2 = -solve_columns(inertia, K.T @ Nu) if eq.u.numel() else ca.SX(R.shape[0], 0)
     return state_space("recursive_linear", eq, R, K, (A21, A22, B2))

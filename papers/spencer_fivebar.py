@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import SimulationError
-from ..simulation import Simulation
+from ..model.base.errors import SimulationError
+from ..model.simulation import Simulation
 from . import Progress, Study, Verdict, records
 from .methods import MethodSimulation
 
@@ -53,7 +53,7 @@ def followed_motion(simulation: Simulation, duration: float, progress: Progress)
         g, G = simulation.closure()
         _, lam = simulation.accelerations()
         U, s, _ = np.linalg.svd(G)
-        gamma = simulation.kernel("coefficients")(simulation.q, simulation.v, simulation.u, simulation.p)[3]
+        gamma = simulation.engine.kernels.coefficients(*simulation.at)[3]
         rows.append(
             (
                 simulation.time,
@@ -98,7 +98,7 @@ def drift(run: Run) -> float:
     return early(run, run.energy)
 
 
-def returned(run: Run) -> float:
+def return_time(run: Run) -> float:
     """When example 1 is back at its singular pose: the sharpest rise of the condition number after 2 s."""
     late = run.time > 2.0
     return float(run.time[late][np.argmax(run.condition[late])])
@@ -125,7 +125,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     rows1 = [
         {
             "SVD, not stabilized": name,
-            "back at s": f"{returned(r):.3f}",
+            "back at s": f"{return_time(r):.3f}",
             "|g| m": f"{r.gap.max():.1e}",
             "energy J": f"{np.abs(r.energy).max():.1e}",
         }
@@ -161,13 +161,13 @@ def _verdicts(first: dict[str, Run], second: dict[str, Run]) -> tuple[Verdict, .
     printed, careful = first.values()
     baumgarte, projection, energy, ours = second.values()
 
-    back = returned(careful)
+    back = return_time(careful)
     times = crossings(ours)[:3]
     return (
         Verdict(
             "example 1 returns to the singular pose",
             "2.82 s",
-            f"{back:.3f} s ({returned(printed):.3f} s without sub-steps)",
+            f"{back:.3f} s ({return_time(printed):.3f} s without sub-steps)",
             abs(back - 2.825) < 2e-3,
             "the pose is (π, 0, π, 0); which way it leaves is up to the SVD where σ is zero",
         ),

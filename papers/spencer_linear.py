@@ -13,21 +13,21 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..describe.mechanism import Mechanism
-from ..equations.dynamics import joint_wrenches, mass_matrix, onto_joints
-from ..equations.kinematics import outward
-from ..equations.terms import terms
-from ..equations.traced import dynamics
-from ..linear.derivatives import newton_euler_slopes
-from ..linear.derivatives_closed import basis, recursive_linear, weighted_slope
-from ..linear.exact import linear
-from ..linear.linearize import underlying_model
-from ..loading import load
-from ..run.equilibrium import hold
-from ..run.independent import chart
-from ..show.table import table
-from ..simulation import Simulation
+from ..model.describe.mechanism import Mechanism
+from ..model.equations.dynamics import joint_wrenches, mass_matrix, onto_joints
+from ..model.equations.kinematics import outward
+from ..model.equations.terms import terms
+from ..model.equations.traced import dynamics
+from ..model.linear.exact import linear
+from ..model.linear.linearize import underlying_model
+from ..model.loading import load
+from ..model.run.equilibrium import hold
+from ..model.run.independent import chart
+from ..model.show.table import table
+from ..model.simulation import Simulation
 from . import Progress, Study, Verdict
+from .spencer_closed_recursions import basis, recursive_linear, weighted_slope
+from .spencer_recursions import newton_euler_slopes
 
 ABOUT = "004, chapter 4: eigenvalues of loader and parallel robot in two charts, cost of the recursions"
 CHARTS = {"loader": ("boom,bucket", "lift,tilt"), "parallel_robot": ("q1,q2", "q1,q3")}
@@ -217,8 +217,8 @@ def error_without_load() -> float:
     b = basis(eq, t.motion.f, ca.sparsify(ca.SX(ca.DM(R))), eq.v)
     M = mass_matrix(eq.model, t.motion)
     Q = weighted_slope(b.rows, b.chart.weights(t.applied.tau), eq.tree.nv)
-    f = ca.Function("f", [eq.q, eq.v, eq.u, eq.p], [b.K.T @ M @ b.K, b.K.T @ Q @ b.K])
-    reduced, bent = (np.array(x) for x in f(simulation.q, simulation.v, simulation.u, simulation.p))
+    f = ca.Function("f", [eq.q, eq.v, eq.z, eq.u, eq.p], [b.K.T @ M @ b.K, b.K.T @ Q @ b.K])
+    reduced, bent = (np.array(x) for x in f(*simulation.at))
     A21 = simulation.linearize(states=CHARTS["loader"][0]).A[len(R) :, : len(R)]
     return float(np.abs(np.linalg.solve(reduced, bent)).max() / np.abs(A21).max())
 

@@ -1,9 +1,9 @@
 """Recursive derivatives of a tree's dynamics and Jacobians (paper 004, 4.3 and 4.4.1).
 
-The second, independent road to the linear model. `linear/exact.py` differentiates the traced
+The thesis' road to the linear model, independent of ours. `model/linear/exact.py` differentiates the traced
 code automatically; here the recursions themselves are differentiated by hand, in body-fixed
-frames, and traced. `linear/derivatives_closed.py` closes the loops with them; `tests/test_linear_routes.py`
-compares the two roads.
+frames, and traced. `spencer_closed_recursions.py` closes the loops with them;
+`tests/linear/test_linear_routes.py` compares the two roads.
 
 ∂/∂q_j is the derivative along the tangent displacement f ↦ f·exp(S_j δ) with the components of
 v, v̇ held, written ∂_j. It is the thesis' ∂/∂q_j for joints of one freedom; for a ball it is a
@@ -17,7 +17,7 @@ rotation in the outer body's axes, so that nq ≠ nv is no concern. Then
 In 4.3 and A.3 ad*_V̇ must be ad*_V; in 4.4.1 J̈ has v, v̇ where v̇, v̈ is printed. Forces from outside
 are wrenches on the links, as in `dynamics.py`; the thesis leaves them out.
 
-What they cost is counted in `linear/derivatives_closed.py` and by `cutjoint reproduce spencer-linear`.
+What they cost is counted in `spencer_closed_recursions.py` and by `cutjoint reproduce spencer-linear`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..equations.dynamics import Wrenches, joint_wrenches
-from ..equations.kinematics import Model, Motion
-from ..equations.spatial import inertia_times
-from ..joints.rigid_motion import IDENTITY, Pose, compose
+from ..model.equations.dynamics import Wrenches, bent_rotors, joint_wrenches, rotor_inertia
+from ..model.equations.kinematics import Model, Motion
+from ..model.equations.spatial import inertia_times
+from ..model.joints.rigid_motion import IDENTITY, Pose, compose
 
 # Six-rowed matrices have a column for every speed, with structural zeros where nothing depends on it.
 
@@ -66,7 +66,8 @@ def newton_euler_slopes(
     """∂τ_NE/∂q, ∂τ_NE/∂v, ∂τ_NE/∂u of τ_NE = M v̇ − F with wrenches from outside (4.3).
 
     `motion` is the outward recursion at (q, v, v̇); `slopes` are the derivatives of the wrenches
-    `outside`, 6 rows each. The rotors' share of τ_NE depends on neither q nor v.
+    `outside`, 6 rows each. The rotors' share A v̇ of τ_NE depends on neither q nor v, but where they turn
+    with the frame before a ball: ∂(A v̇) = (Av̇)~ − A v̇~.
     """
     F = joint_wrenches(model, motion, outside)
     by_q = _link_wrenches(model, motion, *_position_twists(model, motion, v, dv))
@@ -74,9 +75,11 @@ def newton_euler_slopes(
     by_u = [ca.SX(6, inputs) for _ in F]
     for i, slope in slopes.items():
         by_q[i], by_v[i], by_u[i] = by_q[i] - slope.q, by_v[i] - slope.v, by_u[i] - slope.u
-    return StateSlopes(
-        _inward(model, motion.f, by_q, F), _inward(model, motion.f, by_v), _inward(model, motion.f, by_u)
-    )
+    slope = _inward(model, motion.f, by_q, F)
+    for _, link in bent_rotors(model):
+        A, a = rotor_inertia(model, motion.q)[link.v, link.v], dv[link.v]
+        slope[link.v, link.v] += ca.skew(A @ a) - A @ ca.skew(a)
+    return StateSlopes(slope, _inward(model, motion.f, by_v), _inward(model, motion.f, by_u))
 
 
 def _position_twists(model: Model, motion: Motion, v: Any, dv: Any) -> tuple[list[Any], list[Any]]:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..cartesian.lock import ROWS, TABLE1, Lock, Marker, masks
-from ..joints import euler
-from ..joints.types import LOCK_ROWS
-from ..laws import ramp
-from ..manifold.rank import rank_of
+from ..model.cartesian.lock import ROWS, TABLE1, Lock, Marker, masks
+from ..model.joints import euler
+from ..model.joints.types import LOCK_ROWS
+from ..model.laws import ramp
+from ..model.manifold.rank import rank_of
 from . import Progress, Study, Verdict
 
 ABOUT = "001, Table 1: the joints that the lock constraint makes, with rank and freedom of all 64 masks"

@@ -15,14 +15,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..describe.drawing import matrix_orientation
-from ..describe.mechanism import Body, Frame, Joint, Mechanism
-from ..design.propagate import propagate
-from ..joints.rigid_motion import rotation
-from ..joints.rows import Ends
-from ..joints.types import TYPES
-from ..show.picture_change import change_figure
-from ..show.table import table
+from ..model.describe.drawing import matrix_orientation
+from ..model.describe.mechanism import Body, Frame, Joint, Mechanism
+from ..model.design.propagate import propagate
+from ..model.joints.rigid_motion import rotation
+from ..model.joints.rows import Ends
+from ..model.joints.types import TYPES
+from ..model.show.table import table
+from ..model.view.picture_change import change_figure
 from . import Progress, Study, Verdict
 
 ABOUT = "McPherson strut: the upper mount moves, absorbed in five ways (Table 1)"

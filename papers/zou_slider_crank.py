@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..describe.mechanism import Mechanism
-from ..design.propagate import Propagation, propagate
-from ..loading import load
-from ..show.picture_change import change_figure
-from ..show.table import table
+from ..model.describe.mechanism import Mechanism
+from ..model.design.propagate import Propagation, propagate
+from ..model.loading import load
+from ..model.show.table import table
+from ..model.view.picture_change import change_figure
 from . import Progress, Study, Verdict
 
 ABOUT = "slider-crank: a changed rod absorbed by coordinates, joint positions, or both (Table 4)"
@@ -43,7 +43,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     mechanism = load("slider_crank")
     verdicts, data, blocks, ends = [], {}, [], {}
     for k, (method, free) in enumerate(METHODS.items()):
-        typed = begun(mechanism) if "q" in free else mechanism
+        typed = with_typed_start(mechanism) if "q" in free else mechanism
         paper = propagate(typed, CHANGE, free, scale=1.0, tolerance=STOP, assemble_first=False)
         exact = propagate(mechanism, CHANGE, free, scale=1.0, assemble_first=False)
         ends[free.replace(",", "")] = exact
@@ -59,7 +59,7 @@ def study(args: argparse.Namespace, progress: Progress) -> Study:
     return Study(title, text, data, tuple(verdicts), lambda: {n: change_figure(x) for n, x in ends.items()})
 
 
-def begun(mechanism: Mechanism) -> Mechanism:
+def with_typed_start(mechanism: Mechanism) -> Mechanism:
     """The same mechanism with start coordinates as somebody typed them."""
     joints = (replace(j, start=tuple(round(x, DECIMALS) for x in j.start)) for j in mechanism.joints)
     return replace(mechanism, joints=tuple(joints))

@@ -5,33 +5,44 @@ memory as a C header and as a Python file each, and a file of settings to change
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from importlib.resources import files
 from math import inf, isfinite
 from pathlib import Path
+from typing import Any
 
-from ..model import hil
+from ..model import control
+from ..model.base.errors import CutjointError
+from ..model.base.files import write_atomically
+from ..model.base.marks import check_replaceable, marked_program
+from ..model.base.thresholds import FAST_MOTIONS, LARGEST
+from ..model.control import command_policy, packets, shared_memory
+from ..model.control.command_law import FORCE, POSITION, VELOCITY, driven_values, input_columns
+from ..model.control.input_ranges import drive_ranges
+from ..model.control.wrench_sensors import with_wrench_sensors
 from ..model.describe.mechanism import Mechanism
 from ..model.equations.single_joints import single_joints, value_names
-from ..model.errors import CutjointError
-from ..model.files import write_atomically
-from ..model.hil import packets, policy, shared
 from ..model.loading import load
-from ..model.run.drive_ranges import drive_ranges
-from ..model.run.drives import driven_values
-from ..model.thresholds import LARGEST
-from . import c_compile
-from .c_sources import OF_LOOPS, OF_NATIVE, native_sources, quoted
-from .effort import FAST
-from .plan import FmuVariable, Plan, budget, plan
-from .xml_common import identifier
+from ..native import c_compile
+from ..native.c_sources import OF_NATIVE, c_files, identifier, native_sources, quote
+from ..native.variable_layout import FmuVariable, Plan, budget, plan
 
 OUTPUTS = ("joint.*.position", "joint.*.velocity", "joint.*.acceleration", "energy", "loop.residual")
 PERIOD_MOST = 1.0  # seconds: a step inside is as long as the loop asks, up to this
-LIBRARY = [*OF_NATIVE, "step.c", "kernels.c", "joints.c", "servo.c"]
-PROGRAM = [*(unit for unit in LIBRARY if unit not in ("native_servo.c", "servo.c")), *OF_LOOPS]
-DEVICE = ("packets", "shared")  # Python files that are copied for the device's side
+OF_LOOPS = (
+    *(f"loop_{part}.c" for part in ("main", "options", "time", "histogram", "report", "measure", "record")),
+    *(f"loop_{part}.c" for part in ("gate", "drive", "udp", "shared", "can")),
+)
+LIBRARY = [*OF_NATIVE, "step.c", "kernels.c", "joints.c", "commands.c", "servo.c"]
+PROGRAM = [*LIBRARY, *OF_LOOPS]
+DEVICE = {"packets": "packets", "shared": "shared_memory"}  # what is copied for the device's side
+BESIDE = (b"from .packets import", b"from cutjoint_packets import")  # they lie in one folder there
+OF_PACKETS = (
+    *("VERSION", "STATE", "COMMAND", "TAG", "FLAGGED", "FIELDS_TOLD", "ORDERS"),
+    *("STOP", "BRAKE", "RESUME", "RESET", "MOTION", "FAULT", "STOPPED", "BRAKED", "SILENT"),
+)
+HEADERS = ("cutjoint_packets.h", "cutjoint_key.h", "cutjoint_shared.h")
 
 
 def build_realtime(
@@ -43,10 +54,12 @@ def build_realtime(
     substeps: int | None = None,
     outputs: Sequence[str] = (),
     parameters: Sequence[str] = (),
+    wrenches: Sequence[str] = (),
     platform: str = "",
     library: bool = True,
     optimize: int = 2,
     flags: Sequence[str] = (),
+    force: bool = True,
 ) -> Path:
     """Write the loop of a mechanism and what goes with it into a folder; returns the program.
 
@@ -57,47 +70,58 @@ def build_realtime(
     rate : periods a second, unless the loop is told another.
     stepper, substeps, parameters : as for `export`.
     outputs : what can go out, by name or pattern; joints, energy and residual if empty.
+    wrenches : joints, by name or pattern, whose wrench on the child goes out too (`with_wrench_sensors`).
     platform : of `c_compile.STATIC`; this machine's own if empty.
     library : also write the shared library, for ros2_control and hosts of your own.
+    optimize : level of the C compiler.
     flags : for the compiler, such as those of sanitizers.
+    force : replace files that are not as we wrote them, too.
     """
     name = platform or c_compile.here()
     if name not in c_compile.STATIC:
         known = ", ".join(c_compile.STATIC)
         raise CutjointError(f"--platform: a native loop needs Linux, so {known}; not '{name}'")
     c_compile.compilers(name)  # before long work: is there a compiler?
-    described = load(mechanism) if isinstance(mechanism, str) else mechanism
-    planned = plan(
-        described,
-        step=PERIOD_MOST,
-        stepper=stepper,
-        substeps=budget(stepper, substeps),
-        outputs=list(outputs) or list(OUTPUTS),
-        marked=parameters,
+    described, sensed = with_wrench_sensors(
+        load(mechanism) if isinstance(mechanism, str) else mechanism, wrenches
     )
+    shown = [*(outputs or OUTPUTS), *(f"sensor.{name}.*" for name in sensed)]
+    how: dict[str, Any] = {"step": PERIOD_MOST, "stepper": stepper, "substeps": budget(stepper, substeps)}
+    planned = plan(described, outputs=shown, marked=parameters, **how)
     untraced = next((v.name for v in planned.of("output") if not v.differentiable), None)
     if untraced:
         raise CutjointError(f"--output: '{untraced}' is found by iteration, for which a loop has no time")
-    texts = native_sources(planned) | loop_headers(planned, rate)
+    texts = native_sources(planned) | c_files(__package__, *OF_LOOPS, "loop.h") | loop_headers(planned, rate)
     stem, where = identifier(planned.mechanism.name), Path(folder)
     if where.exists() and not where.is_dir():
         raise CutjointError(f"can't write to '{where}': it is a file; give a folder")
-    program = c_compile.compile_program(name, texts, PROGRAM, optimize, flags)
-    made: dict[str, bytes] = {stem: program}
+    made = {stem: c_compile.compile_program(name, texts, PROGRAM, optimize, flags)}
     if library:
-        made[f"{stem}.so"] = c_compile.compile_for(name, texts, LIBRARY, optimize, drop=True)
-    made |= {file: texts[file].encode() for file in ("cutjoint_packets.h", "cutjoint_shared.h", "native.h")}
-    made |= {f"cutjoint_{part}.py": (files(hil) / f"{part}.py").read_bytes() for part in DEVICE}
+        made[f"{stem}.so"] = c_compile.compile_for(name, texts, LIBRARY, optimize, True, flags)
+    _write(where, made, texts, _settings(planned, stem, rate), force)
+    return where / stem
+
+
+def _write(
+    where: Path, programs: Mapping[str, bytes], texts: Mapping[str, str], settings: str, force: bool
+) -> None:
+    """Programs, what a device needs, and a file of settings, if there is none yet."""
+    made = {**programs, **{file: texts[file].encode() for file in (*HEADERS, "native.h")}}
+    made |= {
+        f"cutjoint_{part}.py": (files(control) / f"{module}.py").read_bytes().replace(*BESIDE)
+        for part, module in DEVICE.items()
+    }
+    for file in made:
+        check_replaceable(where / file, force=force)
     where.mkdir(parents=True, exist_ok=True)  # once everything is there to be written
     for file, data in made.items():
         with write_atomically(where / file) as temporary:
-            temporary.write_bytes(data)
-            temporary.chmod(0o755 if file in (stem, f"{stem}.so") else 0o644)
-    settings = where / f"{stem}.conf"
-    if not settings.exists():  # somebody may have changed it
-        with write_atomically(settings) as temporary:
-            temporary.write_text(_settings(planned, stem, rate), encoding="utf-8")
-    return where / stem
+            temporary.write_bytes(marked_program(data, Path(file).suffix))
+            temporary.chmod(0o755 if file in programs else 0o644)
+    choices = where / f"{next(iter(programs))}.conf"
+    if not choices.exists():  # somebody may have changed it
+        with write_atomically(choices) as temporary:
+            temporary.write_text(settings, encoding="utf-8")
 
 
 def loop_headers(plan: Plan, rate: float) -> dict[str, str]:
@@ -105,21 +129,35 @@ def loop_headers(plan: Plan, rate: float) -> dict[str, str]:
     return {
         "items.h": _items(plan),
         "policy.h": _policy(rate),
-        "native_sizes.h": f"#define NJOINTS {len(value_names(plan.simulation.equations))}\n",
+        "native_sizes.h": _native_sizes(plan),
         **device_headers(),
     }
 
 
+def _native_sizes(plan: Plan) -> str:
+    """How many joints there are; and that native.h names what an input is told as Python does."""
+    told = {"FORCE": FORCE, "TO_POSITION": POSITION, "TO_VELOCITY": VELOCITY}
+    same = " && ".join(f"CUTJOINT_{name} == {value}" for name, value in told.items())
+    lines = (
+        f"#define NJOINTS {len(value_names(plan.simulation.equations))}",
+        *(f"#define {name} {getattr(command_policy, name)!r}" for name in ("TIMEOUT", "FREQUENCY")),
+        f'_Static_assert({same}, "what inputs are commanded");',
+    )
+    return "\n".join((*lines, ""))
+
+
 def device_headers() -> dict[str, str]:
     """Packets and shared memory for the device's side in C, fitted to what Python says of them."""
-    form = {name: getattr(packets, name) for name in ("VERSION", "STATE", "COMMAND", "TAG")}
+    form = {name: getattr(packets, name) for name in OF_PACKETS}
     parts = " : ".join(f"(version) == {version} ? {n}" for version, n in packets.PARTS.items())
+    form["HEAD_SIZE"] = packets.HEAD.size
     form["PARTS(version)"] = f"({parts} : 0)  /* numbers for each input in a state */"
-    memory = {f"SHARED_{name}": getattr(shared, name) for name in ("VERSION", "TRIES")}
+    memory = {f"SHARED_{name}": getattr(shared_memory, name) for name in ("VERSION", "TRIES")}
+    memory |= {f"SHARED_{name}_SIZE": getattr(shared_memory, name).size for name in ("HEAD", "BLOCK")}
     declared = "\n    ".join(f"{text};" for *_, text in packets.FIELDS)
     found = {}
-    for file, numbers in (("cutjoint_packets.h", form), ("cutjoint_shared.h", memory)):
-        text = (files(__package__) / "c" / file).read_text("utf-8")
+    for file, numbers in zip(HEADERS, (form, {}, memory), strict=True):
+        (text,) = c_files(__package__, file).values()
         defines = "\n".join(f"#define CUTJOINT_{name} {value}" for name, value in numbers.items())
         found[file] = text.replace("/* @defines */", defines).replace("/* @fields */", declared)
     return found
@@ -128,8 +166,11 @@ def device_headers() -> dict[str, str]:
 def _policy(rate: float) -> str:
     counts = [f.name for f in fields(packets.Counts)]
     numbers = {
-        **{name: getattr(policy, name) for name in ("DRAIN", "DRAIN_SHARE", "QUEUE", "LEAST_KEY", "TIMEOUT")},
-        **{name: getattr(policy, name) for name in ("REPAY", "FORGIVEN")},
+        **{
+            name: getattr(command_policy, name)
+            for name in ("DRAIN", "DRAIN_SHARE", "QUEUE", "MOST", "LEAST_KEY", "TIMEOUT", "FREQUENCY", "BUSY")
+        },
+        **{name: getattr(command_policy, name) for name in ("REPAY", "FORGIVEN")},
         **{name: getattr(packets, name) for name in ("WINDOW", "SILENCE", "TAG")},
         "RATE": rate,
         "RT_COUNTS": len(counts),
@@ -138,8 +179,8 @@ def _policy(rate: float) -> str:
     }
     lines = ["/* What is refused, forgiven and counted: model/hil. */"]
     lines += [f"#define {name} {value!r}" for name, value in numbers.items()]
-    lines += [f"#define RT_COUNT_NAMES {', '.join(map(quoted, counts))}"]
-    lines += [f"#define FAST_MOTIONS {{{', '.join(map(repr, FAST))}}}"]
+    lines += [f"#define RT_COUNT_NAMES {', '.join(map(quote, counts))}"]
+    lines += [f"#define FAST_MOTIONS {{{', '.join(map(repr, FAST_MOTIONS))}}}"]
     return "\n".join([*lines, ""])
 
 
@@ -148,12 +189,10 @@ def _items(plan: Plan) -> str:
     mechanism, joints = plan.mechanism, single_joints(plan.simulation.equations)
     values = value_names(plan.simulation.equations)  # joints, then cylinders
     driven = driven_values(mechanism, [part.joint for part in joints])
-    driven += [-1] * (len(mechanism.inputs()) - len(driven))  # wrenches, which move nothing of their own
     sliding = [*(part.move.sliding for part in joints), *(True for _ in values[len(joints) :])]
-    told = [v for v in plan.of("input", "hidden") for _ in range(v.size)]
+    table = zip(mechanism.inputs(), input_columns(mechanism), drive_ranges(mechanism), driven, strict=True)
     inputs = [
-        _item(name, v.unit, v.low, v.high, 0.0, most, at)
-        for name, v, most, at in zip(mechanism.inputs(), told, drive_ranges(mechanism), driven, strict=True)
+        _item(name, row.units[0], row.low, row.high, 0.0, most, at, row.role) for name, row, most, at in table
     ]
     kinds = {
         "inputs": inputs,
@@ -165,10 +204,11 @@ def _items(plan: Plan) -> str:
             for k, (name, slides) in enumerate(zip(values, sliding, strict=True))
         ],
     }
-    lines = ["/* What a host can set and read. */", f"#define MECHANISM {quoted(mechanism.name)}"]
+    lines = ["/* What a host can set and read. */", f"#define MECHANISM {quote(mechanism.name)}"]
     for name, rows in kinds.items():
         nothing = _item("", "", 0.0, 0.0, 0.0, 0.0, -1)
         lines += [
+            f"enum {{ {name}_count = {len(rows)} }};",
             f"static const cutjoint_item {name}[] = {{",
             *(f"    {x}," for x in rows or [nothing]),
             "};",
@@ -184,9 +224,12 @@ def _rows(variables: Iterable[FmuVariable], prefix: str) -> list[str]:
     ]
 
 
-def _item(name: str, unit: str, low: float, high: float, value: float, range_: float, joint: int) -> str:
+def _item(
+    name: str, unit: str, low: float, high: float, value: float, range_: float, joint: int, role: str = ""
+) -> str:
     numbers = (x if isfinite(x) else (LARGEST if x > 0 else -LARGEST) for x in (low, high, value, range_))
-    return f"{{{quoted(name)}, {quoted(unit)}, {', '.join(repr(float(x)) for x in numbers)}, {joint}}}"
+    texts = quote(name), quote(unit), *(repr(float(x)) for x in numbers), str(joint), quote(role)
+    return f"{{{', '.join(texts)}}}"
 
 
 def _settings(plan: Plan, stem: str, rate: float) -> str:
@@ -200,9 +243,10 @@ udp 127.0.0.1:47000
 # peer 192.168.0.7
 # key {stem}.key
 # shared /{stem}
+# shared-mode 0660
 # can can0
 # can-table {stem}.can
-timeout {policy.TIMEOUT:g}
+timeout {command_policy.TIMEOUT:g}
 watchdog zero
 # start {motors[0]}=0.1
 # output joint.*.position

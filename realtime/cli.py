@@ -5,11 +5,12 @@ import json
 import sys
 from pathlib import Path
 
-from ..model.cli.common import Options, positive, progress_lines, to_json
-from ..model.errors import CutjointError
-from ..model.programs import run_program, scratch_folder
-from . import c_compile
-from .realtime import OUTPUTS, build_realtime
+from .. import native
+from ..model.base.errors import CutjointError
+from ..model.base.subprocesses import run_program, scratch_folder
+from ..model.cli.common import Options, load_mechanism, positive, progress_lines, to_json
+from ..native import c_compile
+from .build import OUTPUTS, build_realtime
 
 HELP = "Make a program that runs a mechanism in real time in the loop with a device."
 EXAMPLE = """
@@ -22,8 +23,8 @@ cutjoint realtime hexapod -o bench --platform aarch64-linux --substeps 20
 
 def add_arguments(option: Options) -> None:
     option("mechanism")
-    option("-o --to", "FOLDER", "where to write the program and what goes with it")
-    option("--rate", "HZ", "periods a second, unless the program is told another (1000)", default="1000")
+    option("-o --to", "FOLDER", "where to write the program and what goes with it", writes=True)
+    option("--rate", "HZ", "periods a second, unless the program is given another (1000)", default="1000")
     text = "how a step is taken: runge_kutta, or implicit for stiff mechanisms"
     option("--stepper", "NAME", text, default="runge_kutta")
     option("--substeps")
@@ -31,6 +32,10 @@ def add_arguments(option: Options) -> None:
     option("--output", "NAME", text, action="append", nargs=None, default=[])
     text = "can be set at the start, by name or by path such as gravity; repeat it"
     option("--parameter", "NAME", text, action="append", nargs=None, default=[])
+    text = (
+        "the wrench on the child of a joint goes out too, in the child's axes, by name or pattern; repeat it"
+    )
+    option("--wrench", "JOINT", text, action="append", nargs=None, default=[])
     option(
         "--platform", "NAME", f"of {', '.join(c_compile.STATIC)}; this machine's own if not given", default=""
     )
@@ -42,7 +47,7 @@ def add_arguments(option: Options) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with progress_lines(args, __package__):
+    with progress_lines(args, native.__name__, __package__):
         return _write(args)
 
 
@@ -54,14 +59,16 @@ def _write(args: argparse.Namespace) -> int:
         raise CutjointError(f"--measure runs the loop here, not on {args.platform}; leave --platform out")
     with scratch_folder("realtime-") as scratch:
         program = build_realtime(
-            args.mechanism,
+            load_mechanism(args),
             args.to or scratch,
             rate=rate,
             stepper=args.stepper,
             substeps=args.substeps,
             outputs=args.output,
             parameters=args.parameter,
+            wrenches=args.wrench,
             platform=args.platform,
+            force=args.force,
             library=bool(args.to) and not args.no_library,
         )
         measured = _measured(program, args, rate) if args.measure else ""
@@ -70,7 +77,7 @@ def _write(args: argparse.Namespace) -> int:
         print(to_json(written | (json.loads(measured) if measured else {})))
         return 0
     if args.to:
-        print(f"wrote {program}; '{_typed(program)} --help' explains it, docs/hil.md tells the rest")
+        print(f"wrote {program}; '{_typed(program)} --help' explains it, docs/hil.md has the rest")
     print(measured, end="")
     return 0
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ..model import CutjointError
-from .follow import Course
+from ..model.base.errors import CutjointError
 from .loop import Loop
 from .motor_commands import Refused, Stale
-from .orders import Orders
 from .services import PATIENCE, rest
+from .subscriptions import Orders
+from .trajectory_interpolation import AcceptedTrajectory
 
 try:  # in every installation of ros2_control, but not among the wheels
     from control_msgs.action import FollowJointTrajectory
@@ -63,7 +63,7 @@ class Goals:
         goal.succeed()
         return result
 
-    async def _watch(self, goal: Any, course: Course) -> str | None:
+    async def _watch(self, goal: Any, course: AcceptedTrajectory) -> str | None:
         """How near it came, once it is at its goal; None if it was canceled."""
         loop, request, codes = self.loop, goal.request, FollowJointTrajectory.Result
         patience = request.goal_time_tolerance.sec + request.goal_time_tolerance.nanosec / 10**9
@@ -72,7 +72,7 @@ class Goals:
                 raise Failed(codes.PATH_TOLERANCE_VIOLATED, "the node was cleaned up")
             told = loop.ask(lambda: self._look(course)).result(PATIENCE)
             if goal.is_cancel_requested:
-                loop.ask(lambda: loop.leave(course)).result(PATIENCE)
+                loop.ask(lambda: loop.trajectories.leave(course)).result(PATIENCE)
                 return None
             if course.follower is not None and course.follower.over:
                 return "all was fed"
@@ -81,7 +81,7 @@ class Goals:
                 goal.publish_feedback(feedback)
                 missed = _beyond(request.goal_tolerance if late >= 0 else request.path_tolerance, off)
                 if missed and late < 0:
-                    loop.ask(lambda: loop.leave(course)).result(PATIENCE)
+                    loop.ask(lambda: loop.trajectories.leave(course)).result(PATIENCE)
                     raise Failed(codes.PATH_TOLERANCE_VIOLATED, f"{missed} on its path")
                 if missed and late >= patience:
                     raise Failed(codes.GOAL_TOLERANCE_VIOLATED, f"{missed} at its goal")
@@ -89,19 +89,20 @@ class Goals:
                     return f"{max(abs(x) for x, _ in off.values()):.3g} rad or m from the goal"
             await rest(self.node, OFTEN)
 
-    def _look(self, course: Course) -> tuple[float, dict[str, Any], Any] | None:
+    def _look(self, course: AcceptedTrajectory) -> tuple[float, dict[str, Any], Any] | None:
         """Seconds since its end, how far joints and their speeds are off, feedback; None without a path.
 
         In the loop's thread, so that all is of one instant.
         """
         loop, mine = self.loop, course.follower
-        if loop.later is course:
+        if loop.trajectories.awaits(course):
             return None
         if course.refusal:
             raise Refused(course.refusal)
-        if mine is None or not (mine.over or loop.follower is mine):
+        if mine is None or not (mine.over or loop.trajectories.follower is mine):
             code = FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED
-            raise Failed(code, loop.fault or "another command took over")
+            why = loop.fault or ("the emergency stop is on" if loop.stopped else "another command took over")
+            raise Failed(code, why)
         if mine.feeds:
             return None
         loop.values.read()

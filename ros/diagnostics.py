@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..model.errors import UnknownName
+from ..model.base.errors import UnknownName
+from ..model.base.thresholds import NEAR_SINGULAR, SAME_TIME
+from ..model.control.command_law import POSITION
 from ..model.manifold.step import TRIES
-from ..model.run.drives import POSITION
-from ..model.thresholds import NEAR_SINGULAR, SAME_TIME
 from .loop import Loop
 from .settings import REAL_TIME, SettingError
 
@@ -47,7 +47,7 @@ class Health:
             "singularity distance": f"{distance:.6g}",
             "rank": f"{rank:.0f} of {self._regular.rank}",
             "mobility": self._regular.mobility,
-            "sub-steps tried": f"{loop.simulation.ledger[TRIES]:.0f}",
+            "sub-steps tried": f"{loop.simulation.counters[TRIES]:.0f}",
             "overruns": pace.overruns,
             "lag": f"{pace.lag:.6f}",
             "drift": f"{pace.drift(now) if loop.settings.mode == REAL_TIME else 0.0:.6f}",
@@ -57,6 +57,9 @@ class Health:
             "commands stale": commands.stale,
             "commands lost": commands.lost,
             "held at the start": commands.holding,
+            "interpolation lag": f"{loop.stream.lag:.4g}",
+            "emergency stop": loop.stop_state,
+            "trajectories replaced": loop.trajectories.replaced,
             "commands beyond limits": commands.saturated,
             **_jitter("period", pace.jitter),
             **_jitter("command interval", commands.jitter),
@@ -72,8 +75,12 @@ class Health:
             notes.append("near a singular pose")
         if late and loop.settings.mode == REAL_TIME:
             notes.append(f"{late} overruns since the last report")
-        if commands.silent and commands.received and not (commands.latest.kind == POSITION).all():
-            notes.append("commands have stopped, torques are zero")
+        if loop.stopped:
+            notes.append(f"emergency stop: {loop.stop_state}")
+        elif commands.silent and commands.received and not (commands.latest.kind == POSITION).all():
+            notes.append(f"commands have stopped: {commands.kept()}")
+        if fast := loop.drives.too_fast():
+            notes.append(f"faster than its speed limit: {', '.join(fast)}")
         level = ERROR if loop.fault else WARN if notes else OK
         return level, "; ".join(notes) or loop.settings.mode.replace("_", " "), values
 

@@ -1,34 +1,38 @@
 """What the files in `launch` share: a mechanism's node, and robot_state_publisher if it is installed."""
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from ..model import load
-from ..model.robots.write_urdf import urdf
-from .settings import SETTINGS
+from ..model.loading import load
+from ..model.urdf.write_urdf import urdf
+from .settings import SETTINGS, SettingError
 
 NO_FILE = ""
 
 
-def describe(mechanism: str) -> Any:
+def describe(mechanism: str | None = None) -> Any:
     """Launch description of a mechanism; every parameter of its node can be set with `name:=value`.
 
-    What is given so is stronger than a parameters file, which is stronger than the defaults.
+    What is given so is stronger than a parameters file, which is stronger than the defaults, `mechanism`
+    among them. Without a default, one of the other two has to name a mechanism.
     """
     from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
     from launch import LaunchDescription
 
-    arguments = {name: ("", s.about) for name, s in SETTINGS.items()}
-    arguments["mechanism"] = (mechanism, arguments["mechanism"][1])
-    arguments["namespace"] = (mechanism, "namespace of all topics")
+    arguments: dict[str, tuple[str | None, str]] = {name: ("", s.about) for name, s in SETTINGS.items()}
+    otherwise = f"; {mechanism} if nobody says" if mechanism else ""
+    arguments["mechanism"] = ("", arguments["mechanism"][1] + otherwise)
+    arguments["namespace"] = ("", "namespace of all topics; the mechanism's name if empty")
     arguments["params_file"] = (NO_FILE, "YAML file of parameters for the node")
     arguments["use_sim_time"] = ("", "whether the node takes the time from /clock; as publish_clock if empty")
     declared = [
         DeclareLaunchArgument(name, default_value=value, description=about)
         for name, (value, about) in arguments.items()
     ]
-    return LaunchDescription([*declared, OpaqueFunction(function=_robot)])
+    return LaunchDescription([*declared, OpaqueFunction(function=lambda context: _robot(context, mechanism))])
 
 
 def describe_world(robots: Sequence[dict[str, str]]) -> Any:
@@ -51,7 +55,7 @@ def describe_world(robots: Sequence[dict[str, str]]) -> Any:
     return LaunchDescription([OpaqueFunction(function=start)])
 
 
-def _robot(context: Any) -> list[Any]:
+def _robot(context: Any, default: str | None) -> list[Any]:
     """The actions of one robot, from the launch arguments."""
     from launch.substitutions import LaunchConfiguration
 
@@ -59,7 +63,23 @@ def _robot(context: Any) -> list[Any]:
         return str(LaunchConfiguration(name).perform(context))
 
     given = {name: said(name) for name in SETTINGS if name != "mechanism" and said(name) != ""}
-    return _started(said("mechanism"), said("namespace"), said("params_file"), said("use_sim_time"), given)
+    file, namespace = said("params_file"), said("namespace")
+    mechanism = said("mechanism") or _in_file(file, namespace).get("mechanism") or default
+    if not mechanism:
+        raise SettingError("say which mechanism: mechanism:=NAME, or 'mechanism' in params_file")
+    namespace = namespace or re.sub(r"\W", "_", Path(mechanism).stem, flags=re.ASCII)
+    return _started(mechanism, namespace, file, said("use_sim_time"), given)
+
+
+def _in_file(file: str, namespace: str) -> dict[str, Any]:
+    """What a parameters file says for the node, as ROS reads it."""
+    if not file:
+        return {}
+    if not Path(file).is_file():
+        raise SettingError(f"params_file: there is no file '{file}'")
+    from .start_node import given_parameters
+
+    return given_parameters(["--ros-args", "-r", f"__ns:=/{namespace}", "--params-file", file])
 
 
 def _started(mechanism: str, namespace: str, file: str, sim_time: str, given: dict[str, str]) -> list[Any]:
@@ -87,14 +107,14 @@ def _started(mechanism: str, namespace: str, file: str, sim_time: str, given: di
         parameters=[*([file] if file else []), told],
         output="screen",
     )
-    publisher = _state_publisher(mechanism, namespace, values)
+    publisher = _state_publisher(mechanism, namespace, file, _in_file(file, namespace) | values)
     if publisher is None:
         return [node]
     end = EmitEvent(event=ShutdownProcess(process_matcher=matches_action(publisher)))
     return [node, publisher, RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[end]))]
 
 
-def _state_publisher(mechanism: str, namespace: str, values: dict[str, Any]) -> Any:
+def _state_publisher(mechanism: str, namespace: str, file: str, values: dict[str, Any]) -> Any:
     """robot_state_publisher for the same mechanism, None where it is not installed."""
     from ament_index_python.packages import PackageNotFoundError, get_package_prefix
     from launch_ros.actions import Node
@@ -104,17 +124,19 @@ def _state_publisher(mechanism: str, namespace: str, values: dict[str, Any]) -> 
         get_package_prefix("robot_state_publisher")
     except PackageNotFoundError:
         return None
+    text = urdf(load(mechanism, *(bool(values.get(key)) for key in ("trust", "accept_inertia"))))
     simulated = bool(values.get("publish_clock") or values.get("use_sim_time"))
     return Node(
         package="robot_state_publisher",
         executable="robot_state_publisher",
         namespace=namespace,
         parameters=[
+            *([file] if file else []),
             {
-                "robot_description": ParameterValue(urdf(load(mechanism)), value_type=str),
+                "robot_description": ParameterValue(text, value_type=str),
                 "use_sim_time": simulated or values.get("mode") == "follow_clock",
                 "frame_prefix": values.get("frame_prefix", ""),
-            }
+            },
         ],
         # The node publishes the same description on this topic already.
         remappings=[("robot_description", "robot_state_publisher/robot_description")],

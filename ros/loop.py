@@ -10,28 +10,31 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
+from math import inf
 from typing import Any, Protocol
 
-from ..model import CutjointError, Simulation
-from ..model.run.drives import Drives, Rehearsal, Wanted
-from ..model.run.drives import orders as orders_of
-from ..model.run.joint_values import JointValues
-from ..model.run.live import Push
-from ..model.thresholds import SAME_TIME, SAMPLED
-from .follow import Course, Follower, Point
-from .motor_commands import Commands
-from .pace import Pace
-from .settings import FAST, FOLLOW_CLOCK, LOCK_STEP, PAUSED, REAL_TIME, Settings
-from .udp import link_of
+from ..model.base.errors import CutjointError
+from ..model.base.thresholds import SAME_TIME, SAMPLED
+from ..model.control.command_law import POSITION
+from ..model.control.computed_torque import Drives, Wanted
+from ..model.control.joint_values import JointValues
+from ..model.control.runtime_parameters import ExternalWrench
+from ..model.control.streamed_positions import StreamedPositions
+from ..model.simulation import Simulation
+from .motor_commands import STOPPED, Commands, Refused
+from .rate import Pace
+from .settings import BRAKE, FAST, FOLLOW_CLOCK, LOCK_STEP, PAUSED, REAL_TIME, Settings
+from .trajectories import Trajectories
+from .udp import hear, link_of, tell
 
 SOON = 0.001  # seconds between looks at somebody else's clock
 IDLE = 0.05  # seconds between looks at the stop event while time stands still
 SHOW = 0.1  # seconds between joint states, and clocks, while paused
 
 
-class Outlet(Protocol):
+class Observer(Protocol):
     """Where the loop tells what it computed."""
 
     def joint_states(self, loop: Loop) -> None: ...
@@ -48,34 +51,38 @@ class Outlet(Protocol):
 class Loop:
     """Runs a simulation in one of five modes until told to stop."""
 
-    outlet: Outlet
+    outlet: Observer
 
-    def __init__(self, simulation: Simulation, settings: Settings, outlet: Outlet | None = None):
+    def __init__(self, simulation: Simulation, settings: Settings, outlet: Observer | None = None):
         self.simulation, self.settings = simulation, settings
         if outlet is not None:
             self.outlet = outlet
         self.active = True  # a node that is not active lets no time pass and takes no commands
         self.over = False  # whether another loop takes its place
-        self.push: Push | None = None  # what the topic wrench sets
+        self.push: ExternalWrench | None = None  # what the topic wrench sets
         self.clock_time: int | None = None  # nanoseconds that somebody else's /clock shows
         self.values = JointValues(simulation)
         self.commands = Commands(
             simulation.mechanism, settings.period, settings.command_timeout, settings.watchdog
         )
         self.pace = Pace(settings.period)
-        self.follower: Follower | None = None
-        self.later: Course | None = None  # a trajectory that is yet to begin
+        self.stream = StreamedPositions(settings.interpolation_period)
         self.link = link_of(settings, simulation.mechanism) if settings.udp else None
         self.fault = ""  # why time stands still, if the engine failed
+        self.stopped = False  # by an emergency stop, until it is released
+        self.stop_way = ""  # brake or coast, if whoever stopped it said so
         self.running = settings.mode if settings.mode != PAUSED else REAL_TIME  # after a pause
         self._closed = False
         self._wake = threading.Event()  # there is a job
+        self.rests_until = (
+            0.0  # steady time, while it waits: others may use the interpreter, of which there is one
+        )
         self.periods = 0  # since the node started, whatever resets did to time
         self.not_held = ""  # why the start is not held, if it should be
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._h = settings.period / settings.steps
         self._told = {"joint_states": 0, "clock": 0}
-        self._next = {"diagnostics": 0.0, "markers": 0.0, "paused": 0.0}
+        self._last = {"diagnostics": 0.0, "markers": 0.0, "paused": 0.0}
         self._warm_up()
         self.began()
 
@@ -83,7 +90,10 @@ class Loop:
         """Build all that a period needs now, so that none has to wait for a compiler."""
         saved = self.simulation.state
         self.drives = Drives(self.simulation, self.values, self.frequency)
-        self._rehearsal = Rehearsal(self.drives, self.frequency)
+        self.drives.knows_wrench = self.settings.compensate_wrench
+        self.trajectories = Trajectories(self)
+        if self.simulation.mechanism.targets:
+            self.trajectories.prepare()
         with contextlib.suppress(CutjointError):  # it will be met again, and told, when time passes
             self.simulation.topology()
             self.simulation.output_vector()
@@ -94,11 +104,14 @@ class Loop:
         """At the start, or at a state that was put: count on from there; hold the start if that is wanted."""
         self.ticks = round(self.simulation.time * self.settings.rate)
         self._origin = self.simulation.time - self.ticks / self.settings.rate
-        self.follower = self.later = None
+        self.trajectories.drop()
+        self.stream.clear()
         self.commands.clear()
         self.commands.forget_stamps()
         self.values.read()
-        if self.settings.hold and (start or self.simulation.time == 0):
+        if self.stopped:
+            self._brake_or_coast()
+        elif self.settings.hold and (start or self.simulation.time == 0):
             try:
                 self.commands.take_over(self.drives.held(), holding=True)
             except CutjointError as problem:
@@ -135,7 +148,9 @@ class Loop:
             if not self.active:
                 self._stand()
             elif mode == REAL_TIME:
+                self.rests_until = self.pace.deadline
                 steps = self.pace.wait(stop)
+                self.rests_until = 0.0
                 self._do_jobs()
                 for _ in range(steps if self.settings.mode == mode else 0):
                     self.advance()
@@ -156,6 +171,7 @@ class Loop:
         """Time has ended: who still waits for a job gets it, and nobody else is kept waiting."""
         self._closed = True
         self._do_jobs()
+        self.trajectories.close()
 
     def _behind_the_clock(self) -> bool:
         """Whether /clock shows a period that is yet to pass here; if it went back, so does the mechanism."""
@@ -181,13 +197,18 @@ class Loop:
         """Time stands still: wait for a job, show the state now and then."""
         # Not `get(timeout)`: a signal just at its end makes that wait for ever.
         if self._jobs.empty():
+            self.rests_until = inf
             self._wake.wait(SOON if self.settings.mode == FOLLOW_CLOCK else IDLE)
+            self.rests_until = 0.0
         self._wake.clear()
         if not self._jobs.empty():
             self._jobs.get_nowait()()
         now = time.monotonic()
-        if now >= self._next["paused"]:
-            self._next["paused"] = now + SHOW
+        if self.link is not None and (self.settings.mode == PAUSED or not self.active):
+            hear(self.link, self, now)
+            tell(self.link, self)
+        if now >= self._last["paused"] + SHOW:
+            self._last["paused"] = now
             if self.settings.mode == PAUSED:
                 self.outlet.joint_states(self)
             if self.settings.publish_clock:
@@ -196,15 +217,10 @@ class Loop:
     def advance(self, wanted: Wanted | None = None) -> None:
         """One period: inputs, steps, messages that are due."""
         now = time.monotonic()
-        if self.link is not None:
-            heard = self.link.receive(now)
-            if heard is not None:
-                self.follower = None
-                self.commands.accept(orders_of(self.simulation.mechanism, heard), now)
-        if self.later is not None and self.time >= self.later.at - SAME_TIME:
-            begin, self.later = self.later.begin, None
-            assert begin is not None
-            begin()
+        if self.link is not None and hear(self.link, self, now):  # a reset takes a period
+            tell(self.link, self)
+            return
+        self.trajectories.due()
         try:
             orders = self._orders(now) if wanted is None else wanted
             self.simulation.set_inputs(self.drives.forces(orders, self.frequency))
@@ -221,82 +237,92 @@ class Loop:
         if due or self.link is not None:
             self.values.read()
         if self.link is not None:
-            told, moves = self.drives, self.drives.moves  # wrenches move nothing of their own
-            values = (told.position * moves, told.velocity * moves, told.effort * moves)
-            self.link.send(self.time, *(x.tolist() for x in values))
+            tell(self.link, self)
         if due:
             self.outlet.joint_states(self)
         if self.settings.publish_clock and self._due("clock", self.settings.clock_rate):
             self.outlet.clock(self)
 
+    def obey(self, wanted: Wanted, now: float) -> None:
+        """Orders that somebody gave at a steady time: they end whatever trajectory there is."""
+        if self.stopped:
+            raise Refused(STOPPED)
+        latest, streamed = self.commands.latest, wanted.kind == POSITION
+        held = self.trajectories.follower is None and (latest.kind[streamed] == POSITION).all()
+        self.trajectories.drop()
+        if not held or not streamed.any():  # something else was done, or is
+            self.stream.clear()
+        if streamed.any():
+            self.stream.add(self.time, wanted, latest.value if held else self.drives.position)
+        self.commands.accept(wanted, now)
+        if self.commands.cut:
+            text = f"a command for '{self.commands.cut}' is beyond its limits ({self.commands.limits()})"
+            self.outlet.warn("limits", f"{text} and is cut to them")
+
     def _orders(self, now: float) -> Wanted:
         """What the trajectory wants that is followed, else what was commanded last."""
-        if self.follower is not None:
-            orders = self.follower.orders(self.time)
+        follower, commands = self.trajectories.follower, self.commands
+        if follower is not None:
+            orders = follower.orders(self.time)
             if orders is not None:
-                self.commands.take_over(orders)
+                commands.take_over(orders)
                 return orders
-            self.follower.over = True
-            self.follower = None
-            self.commands.clear()
-        spoke = not self.commands.silent
-        orders = self.commands.present(now)
-        if spoke and self.commands.silent:
-            waited = self.commands.timeout
-            left = "are zero" if self.commands.watchdog == "zero" else "stay as they were"
-            self.outlet.warn("watchdog", f"no command for {waited:g} s; torques {left} until the next one")
+            follower.over = True
+            self.trajectories.follower = None
+            commands.clear()
+        spoke = not commands.silent
+        orders = self.stream.at(self.time, commands.present(now))
+        if spoke and commands.silent:
+            text = f"no command for {commands.timeout:g} s: {commands.kept()} until the next one"
+            self.outlet.warn("watchdog", text)
         return orders
 
-    def follow(self, joints: Sequence[str], points: Sequence[Point], at: float | None = None) -> Course:
-        """Take a trajectory that begins at a simulated time, or now; none if it has no points.
+    def emergency_stop(self, stop: bool, way: str = "") -> str:
+        """Brake or coast, and obey nobody, until it is released; that then goes on to the next order."""
+        self.stopped, self.stop_way = stop, way
+        if stop:
+            self.trajectories.drop()
+            self.stream.clear()
+            self._brake_or_coast()
+        self.outlet.warn("emergency stop", self.stop_state)
+        return self.stop_state
 
-        It begins from the state there is then. It is rehearsed, and refused with a sentence if it can't be
-        followed; what was wanted before then goes on.
-        """
-        self.later, course = None, Course()
-        if not points:
-            self.follower = None
+    def _brake_or_coast(self) -> None:
+        brake = (self.stop_way or self.settings.emergency_stop) == BRAKE and not self.drives.blind
+        place = self.drives.stopping_place(self.frequency)
+        self.commands.take_over(self.commands.path.stop_order(place, brake))
+
+    @property
+    def stop_state(self) -> str:
+        """What the emergency stop does."""
+        if not self.stopped:
+            return "released"
+        return "it is held" if self.brakes else "it coasts"
+
+    @property
+    def brakes(self) -> bool:
+        """Whether something is held in its place."""
+        return bool((self.commands.latest.kind == POSITION).any())
+
+    def apply_settings(self) -> None:
+        """What was derived from settings follows them, after a change while time passes."""
+        settings = self.settings
+        self.commands.timeout, self.commands.watchdog = settings.command_timeout, settings.watchdog
+        self.drives.knows_wrench = settings.compensate_wrench
+        if settings.interpolation_period != self.stream.period:
+            self.stream = StreamedPositions(settings.interpolation_period)
+        if self.link is not None:
+            self.link.set_silence(settings.command_timeout)
+        if self.stopped:
+            self._brake_or_coast()
+        elif self.commands.holding and not settings.hold:
             self.commands.clear()
-            return course
-        if at is not None and at > self.time + SAME_TIME:
-            check = Follower(self.drives, self.commands.index, joints, points, self.commands.latest)
-
-            def begin() -> None:
-                try:
-                    course.follower = self.follow(check.joints, points).follower
-                except CutjointError as problem:
-                    course.refusal = str(problem)
-                    self.commands.refused += 1
-                    self.outlet.warn("joint_trajectory", f"trajectory refused: {problem}")
-
-            course.at, course.begin = at, begin
-            self.later = course
-            return course
-        late = 0.0 if at is None else self.time - at
-        others = self.commands.latest.still()
-        follower = Follower(self.drives, self.commands.index, joints, points, others, late)
-        if self.settings.rehearse and not follower.feeds:
-            frequency, steps = self.frequency, self.settings.steps
-            state, near = self.simulation.state, self.values.position
-            self._rehearsal.run(state, near, others, follower.path, self._h, steps, frequency)
-        self.follower = course.follower = follower
-        return course
-
-    def leave(self, course: Course) -> None:
-        """Stop where a trajectory is, or forget one that is yet to begin; not if something else took over."""
-        if self.later is course:
-            self.later = None
-        elif self.follower is not None and self.follower is course.follower:
-            feeds, self.follower = self.follower.feeds, None
-            self.commands.take_over(self.commands.latest.still())
-            if feeds:
-                self.commands.clear()
 
     def _stop_for(self, reason: str) -> None:
         """The engine can't go on: keep the last finite state, torque off, time stands still."""
         self.fault = reason
         self.commands.clear()
-        self.follower = self.later = None
+        self.trajectories.drop()
         if self.settings.mode != LOCK_STEP:
             self.set_mode(PAUSED)
         self.outlet.warn("fault", f"{reason}; time stands still until 'reset' or 'restore_state'")
@@ -369,6 +395,6 @@ class Loop:
             ("diagnostics", self.settings.diagnostics_rate),
             ("markers", self.settings.marker_rate),
         ):
-            if rate and now >= self._next[what]:
-                self._next[what] = now + 1.0 / rate
+            if rate and now >= self._last[what] + 1.0 / rate:
+                self._last[what] = now
                 getattr(self.outlet, what)(self)

@@ -6,12 +6,12 @@ from geometry_msgs.msg import Point
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ..model import Simulation
 from ..model.describe.mechanism import GROUND
-from ..model.robots.shapes import points, radius, rods, shapes
-from ..model.robots.surfaces import hull, surfaces
-from ..model.robots.write_urdf import COLOURS
 from ..model.show.sketch import rod_ends
+from ..model.simulation import Simulation
+from ..model.urdf.shapes import points, radius, rods, shapes
+from ..model.urdf.surfaces import hull, surfaces
+from ..model.urdf.write_urdf import COLOURS
 
 MOST_TRIANGLES = 2000  # of a visual
 

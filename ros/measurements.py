@@ -14,9 +14,9 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Float64MultiArray, String
 
+from ..model.base.errors import UnknownName
+from ..model.control.frame_readings import Measured, Place, Reaction, moving
 from ..model.describe.mechanism import GROUND
-from ..model.errors import UnknownName
-from ..model.run.sensing import Measured, Place, Reaction, moving
 from .settings import SettingError
 
 try:  # in every ROS installation, but not among the wheels
@@ -154,7 +154,7 @@ class Measurements:
         """A publisher, and the message that it sends."""
         if name in self._topics:
             raise SettingError(
-                f"two things would be told on '{name}', by a sensor of the description or by a similar name; "
+                f"two things would be published on '{name}', by a sensor or by a similar name; "
                 "leave one of them out"
             )
         self._topics.add(name)

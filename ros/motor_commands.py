@@ -2,22 +2,27 @@
 
 Nothing here knows ROS; the node hands over lists of numbers and names. What can't be used is
 refused as a whole with a sentence that says why, and the last good orders stay. An order is a force or
-torque, or a position or velocity that a drive makes its joint follow (`model/run/drives.py`).
+torque, or a position or velocity that a drive makes its joint follow (`model/control/computed_torque.py`).
 """
 
 import time
 from collections.abc import Sequence
-from math import isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 
 import numpy as np
 
-from ..model import CutjointError, Mechanism
-from ..model.describe.motors import signals
-from ..model.run.drive_ranges import drive_ranges
-from ..model.run.drives import FORCE, POSITION, VELOCITY, Wanted, input_places, orders
-from .jitter import Jitter
+from ..model.base.errors import CutjointError
+from ..model.control.command_law import FORCE, POSITION, VELOCITY, input_columns, motion_limits
+from ..model.control.command_policy import RANGE_OF_OTHERS
+from ..model.control.computed_torque import CommandPath, Wanted, input_places
+from ..model.control.input_ranges import drive_ranges
+from ..model.describe.inputs import EFFORT_ROLES
+from ..model.describe.mechanism import Mechanism
+from .histogram import Jitter
 
 INTERFACES = {"effort": FORCE, "position": POSITION, "velocity": VELOCITY}
+
+STOPPED = "the emergency stop is on; release it first"
 
 
 class Refused(CutjointError):
@@ -35,31 +40,42 @@ class Commands:
         self.mechanism, self.inputs = mechanism, mechanism.inputs()
         self.timeout = timeout  # seconds of silence before orders are relaxed; 0 for never
         self.index = input_places(mechanism)
-        most = [signal.most for item in mechanism.drives for signal in signals(item)]
-        self.limits = np.array(most + [np.inf] * (len(self.inputs) - len(most)), float)  # wrenches have none
+        self.path = CommandPath(mechanism)
+        rows = input_columns(mechanism)
+        self._added = np.array(
+            [row.follows and row.role in EFFORT_ROLES for row in rows], bool
+        )  # beside a servo
         self.ranges = np.array(drive_ranges(mechanism))
         self.watchdog = watchdog  # what forces do when commands stop: vanish, or stay
         self.jitter = Jitter(period)
         self.received = self.refused = self.saturated = self.lost = self.stale = 0
         self._stamps: dict[int, int] = {}  # of the newest command that an input obeyed, nanoseconds
+        self.cut = ""  # input whose latest command is beyond a limit of the description
         self.silent = True  # nobody commands
+        self.expired = False  # since the watchdog has acted
         self.holding = False  # at the start, until the first command
         self.seen = 0.0  # steady time of the latest good command
         self._latest = self._zero = Wanted.forces(np.zeros(len(self.inputs)))
 
     def accept(self, wanted: Wanted, now: float | None = None) -> Wanted:
-        """Take new orders for all inputs; called by whoever receives them, in any thread."""
+        """Take new orders for all inputs; in the loop's thread, as all that is done here."""
         now = time.monotonic() if now is None else now
         if self.seen and not self.silent:
             self.jitter.add(now - self.seen)
         self.received += 1
-        beyond = (wanted.kind == FORCE) & (np.abs(wanted.value) > self.limits)
-        if beyond.any():
-            self.saturated += 1
-            most = np.where(beyond, np.clip(wanted.value, -self.limits, self.limits), wanted.value)
-            wanted = wanted._replace(value=most)
+        cut = self.path.check_order(wanted, self.ranges)[1]  # where inputs are given, they are cut
+        self.cut = self.inputs[cut - 1] if cut else ""
+        self.saturated += cut > 0
         self._latest, self.seen, self.silent, self.holding = wanted, now, False, False
+        self.expired = False
         return wanted
+
+    def limits(self) -> str:
+        """Of the input whose command was cut, in words."""
+        k = self.inputs.index(self.cut)
+        row, (low, high, speed) = input_columns(self.mechanism)[k], motion_limits(self.mechanism)[k]
+        ranges = {"position": (low, high), "speed": (-speed, speed), row.role: (row.low, row.high)}
+        return ", ".join(f"{word} {a:g} to {b:g}" for word, (a, b) in ranges.items() if (a, b) != (-inf, inf))
 
     def in_time(self, names: Sequence[str], stamp: int, now: int, paced: bool) -> None:
         """Refuse what was said before something that is obeyed or, where time is `paced`, not about now.
@@ -98,10 +114,17 @@ class Commands:
 
     def present(self, now: float) -> Wanted:
         """Orders to follow now: the latest, relaxed once the sender has been silent too long."""
-        if not self.silent and self.timeout > 0 and now - self.seen > self.timeout:
-            last = self._latest
-            self.silent, self._latest = True, last.relaxed() if self.watchdog == "zero" else last.still()
+        if not self.silent:
+            stays, age = self.watchdog != "zero", now - self.seen
+            self._latest, self.silent = self.path.relax_order(self._latest, age, self.timeout, stays)
+            self.expired = self.silent
         return self._latest
+
+    def kept(self) -> str:
+        """What inputs do without commands, in words."""
+        stays = "torques are zero" if self.watchdog == "zero" else "torques stay as they were"
+        words = {FORCE: stays, POSITION: "positions are held", VELOCITY: "velocities are zero"}
+        return ", ".join(words[k] for k in words if (self._latest.kind == k).any()) or "nothing is driven"
 
     @property
     def latest(self) -> Wanted:
@@ -113,7 +136,7 @@ class Commands:
 
     def take_over(self, wanted: Wanted, holding: bool = False) -> None:
         """Orders that no sender gave: a pose to hold, a trajectory's present point."""
-        self.silent, self.holding, self._latest = True, holding, wanted
+        self.silent, self.holding, self.expired, self._latest = True, holding, False, wanted
 
     def from_vector(self, data: Sequence[float], kind: int = FORCE) -> Wanted:
         """Forces, positions or velocities in the order of the inputs."""
@@ -125,18 +148,17 @@ class Commands:
         if not np.isfinite(values).all():
             raise Refused(f"the value of '{self.inputs[int(np.argmin(np.isfinite(values)))]}' is not finite")
         if kind == FORCE:
-            return self._within(orders(self.mechanism, values))
-        every = slice(None)
-        return self._within(self._zero.changed(every, kind, values))
+            return self._within(self.path.order_of_values(values))
+        return self._within(self._zero._replace(kind=np.where(self._added, FORCE, kind), value=values))
 
     def _within(self, wanted: Wanted) -> Wanted:
         """The same orders, if there are drives that could give such forces."""
-        beyond = (wanted.kind == FORCE) & (np.abs(wanted.value) > self.ranges)
-        if beyond.any():
-            k = int(np.argmax(beyond))
+        k = self.path.check_order(wanted, self.ranges)[0] - 1
+        if k >= 0:
+            most = self.ranges[k] if wanted.kind[k] == FORCE else RANGE_OF_OTHERS
             raise Refused(
                 f"{wanted.value[k]:g} for '{self.inputs[k]}' is more than any drive of this mechanism gives "
-                f"({self.ranges[k]:g}); it is taken for an error"
+                f"({most:g}); it is taken for an error"
             )
         return wanted
 
@@ -168,20 +190,17 @@ class Commands:
         for name, value in given["effort"].items():
             if name not in self.index and not isnan(value) and value != 0:
                 raise Refused(f"joint '{name}' has no motor to give {value:g}; leave it out or give zero")
-        wanted, told = self._latest.still(), False
-        for name in (n for n in names if n in self.index):
-            force, place, rate = (given[what].get(name, nan) for what in ("effort", "position", "velocity"))
-            at = self.index[name]
-            if not isnan(force):
-                wanted = wanted.changed(at, FORCE, force)
-            elif not isnan(place):
-                wanted = wanted.changed(at, POSITION, place, 0.0 if isnan(rate) else rate)
-            elif not isnan(rate):
-                wanted = wanted.changed(at, VELOCITY, rate)
-            else:
-                continue
-            told = True
-        return self._within(wanted) if told else None
+        fields = np.full((4, len(self.inputs)), nan)
+        for field, values in zip(fields, given.values(), strict=False):  # accelerations are not told
+            for name in (name for name in values if name in self.index):
+                field[self.index[name]] = values[name]
+        return self.from_fields(fields)
+
+    def from_fields(self, fields: np.ndarray) -> Wanted | None:
+        """Orders of efforts, positions, velocities, accelerations; NaN says nothing. None: nothing told."""
+        if np.isnan(fields).all():
+            return None
+        return self._within(self.path.order_of_fields(fields, self._latest.still()))
 
     def _by_name(self, names: Sequence[str], values: Sequence[float], what: str) -> dict[str, float]:
         """A field of a message by joint."""

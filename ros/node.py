@@ -12,23 +12,32 @@ from concurrent.futures import Future
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
-from ..model import CutjointError
-from .goals import FollowJointTrajectory, Goals
+from ..model.base.errors import CutjointError
+from .action_server import FollowJointTrajectory, Goals
 from .loop import Loop
-from .orders import Orders
-from .parameters import OF_MECHANISM, declare_own, declared, own_overrides, own_values, shown_parameters
+from .parameters import (
+    OF_MECHANISM,
+    declare_own,
+    declare_parameters,
+    own_overrides,
+    own_values,
+    shown_parameters,
+)
+from .publishers import SOMEBODY, Publishers, called, second_clock
 from .services import PATIENCE, Services
 from .settings import PAUSED, REAL_TIME, SETTINGS, SettingError
 from .simulation_services import SimulationServices
 from .simulation_services import msg as simulation_interfaces
-from .telling import SOMEBODY, Telling, called, second_clock
+from .subscriptions import Orders
 
 NAME = "cutjoint"
 QUIET = 5.0  # seconds between two warnings of one kind
 LOOK_AROUND = 1.0  # seconds in which others that publish /clock are found
+RCLError = rclpy_implementation.RCLError
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
@@ -44,19 +53,20 @@ class MechanismNode(LifecycleNode):
         super().__init__(
             NAME, parameter_overrides=list(overrides), automatically_declare_parameters_from_overrides=True
         )
-        self.settings = declared(self)
+        self.settings = declare_parameters(self)
         self.loop: Loop | None = None
-        self.telling: Telling | None = None
+        self.telling: Publishers | None = None
         self._prepared, self._build = loop, build
         self._warned: dict[str, float] = {}
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._main = threading.current_thread()
         self._others: list[set[Any]] = []
-        self._showing = False
         self._recorded_so: bool | None = None  # whether a recording is by simulated time, if there is one
         self._servers: list[Any] = []
         self.quit: Callable[[], None] = lambda: None  # what ends the process in good order
         self.add_on_set_parameters_callback(self._change)
+        self._change_state = self._service_change_state.callback
+        self._service_change_state.callback = self._on_change_state
         self.failure: CutjointError | None = None  # why it could not be configured
 
     @property
@@ -64,6 +74,17 @@ class MechanismNode(LifecycleNode):
         return self.get_namespace(), self.get_name()
 
     # -- life --------------------------------------------------------------------------------
+
+    def _on_change_state(self, request: Any, response: Any) -> Any:
+        """Answer also where there is no such transition: rclpy's own callback raises, and stays silent."""
+        try:
+            return self._change_state(request, response)
+        except RCLError:
+            asked = request.transition.label or request.transition.id
+            here = self._state_machine.current_state[1]
+            self.warn("lifecycle", f"transition '{asked}' is not possible while it is {here}")
+            response.success = False
+            return response
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Build the mechanism in the main thread, and all that speaks of it."""
@@ -109,7 +130,7 @@ class MechanismNode(LifecycleNode):
             self._only_clock()
         self._recorded_so = None
         self._recorded_so = self.stamps_simulated if self.settings.record else None
-        self.telling = loop.outlet = Telling(self, loop)
+        self.telling = loop.outlet = Publishers(self, loop)
         self.orders = Orders(self, loop)
         self.jobs = Services(self, loop, self.telling.linear)
         self._servers = [Goals(self, loop, self.orders)] if FollowJointTrajectory is not None else []
@@ -196,20 +217,30 @@ class MechanismNode(LifecycleNode):
         try:
             new = {p.name: self.settings.change(p.name, p.value) for p in given if p.name in SETTINGS}
             mode = new.pop("mode", self.settings.mode)
-            if loop is not None:
-                if mode != self.settings.mode and loop.fault:
-                    raise CutjointError(f"{loop.fault}; call 'reset' first")
-                if own and not self._showing:
-                    loop.ask(lambda: loop.set_parameters(own)).result(PATIENCE)
+            if loop is None:
+                self._set(new | {"mode": mode})
+            elif threading.current_thread() is not self._main:  # that one only shows what is
+                loop.ask(lambda: self._apply(loop, new, mode, own)).result(PATIENCE)
         except CutjointError as problem:
             return SetParametersResult(successful=False, reason=str(problem))
+        except TimeoutError:
+            return SetParametersResult(successful=False, reason="the simulation is busy; try again")
+        return SetParametersResult(successful=True)
+
+    def _apply(self, loop: Loop, new: dict[str, Any], mode: str, own: dict[str, Any]) -> None:
+        """In the loop's thread, so that a period has either the old values or the new ones."""
+        if mode != self.settings.mode and loop.fault:
+            raise CutjointError(f"{loop.fault}; call 'reset' first")
+        if own:
+            loop.set_parameters(own)
+        self._set(new)
+        if mode != self.settings.mode:
+            loop.set_mode(mode, tell=False)
+        loop.apply_settings()
+
+    def _set(self, new: dict[str, Any]) -> None:
         for name, value in new.items():
             setattr(self.settings, name, value)
-        if loop is not None:
-            if mode != self.settings.mode:
-                loop.set_mode(mode, tell=False)
-            loop.commands.timeout = self.settings.command_timeout
-        return SetParametersResult(successful=True)
 
     def show_own(self) -> None:
         """The mechanism's parameters as they are, after something else than a parameter changed them."""
@@ -222,9 +253,7 @@ class MechanismNode(LifecycleNode):
         ]
         changed = [p for p in shown if self.get_parameter(p.name).value != p.value]
         if changed:
-            self._showing = True
             self.set_parameters(changed)
-            self._showing = False
 
     def show_mode(self) -> None:
         """The parameter shows the mode there is."""

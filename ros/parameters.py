@@ -6,16 +6,16 @@ from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 
-from ..model import Simulation
-from ..model.describe.flaws import nearest
-from ..model.run.live import FORCE, TORQUE
+from ..model.control.runtime_parameters import FORCE, TORQUE
+from ..model.describe.validation import nearest
+from ..model.simulation import Simulation
 from .settings import SETTINGS, SettingError, Settings
 
 OF_RCLPY = ("use_sim_time", "start_type_description_service", "qos_overrides.")  # parameters of its own
 OF_MECHANISM = "parameter."
 
 
-def declared(node: Any) -> Settings:
+def declare_parameters(node: Any) -> Settings:
     """Declare all settings on a node that took its overrides as they came; unknown ones are refused."""
     given = node.list_parameters([], 0).names
     known = (*OF_RCLPY, OF_MECHANISM)

@@ -14,12 +14,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
-from ..model.robots.write_urdf import urdf
+from ..model.urdf.write_urdf import urdf
+from .diagnostics import Health
 from .loop import Loop
 from .markers import Markers
 from .measurements import Measurements
 from .record import McapRecorder
-from .report import Health
 from .settings import LOCK_STEP, SettingError
 
 LISTENER = 2.0  # seconds that lock-step's first answer waits for someone who hears it
@@ -30,15 +30,16 @@ LATCHED = QoSProfile(
 )
 
 
-class Telling:
+class Publishers:
     """Publishers of a node: the loop's outlet. All that is published is also recorded, if that is wanted."""
 
     def __init__(self, node: Any, loop: Loop):
         self.node, self.loop, self.health = node, loop, Health(loop)
         settings = loop.settings
-        self.recorder = (
-            McapRecorder(settings.record, loop, self._clock_of_stamps()) if settings.record else None
-        )
+        self.recorder: McapRecorder | None = None
+        if settings.record:
+            say = node.get_logger().error
+            self.recorder = McapRecorder(settings.record, loop, self._clock_of_stamps(), say)
         self._states = self.publisher(JointState, "joint_states")
         self._description = self.publisher(String, "robot_description", LATCHED)
         self.linear = self.publisher(String, "linear_model", LATCHED)
@@ -46,7 +47,7 @@ class Telling:
         self._diagnostics = self.publisher(DiagnosticArray, "/diagnostics", QoSProfile(depth=10))
         self._clock = self.publisher(Clock, "/clock") if settings.publish_clock else None
         simulation = loop.simulation
-        self._description.publish(String(data=urdf(simulation.mechanism, simulation.tree)))
+        self._description.publish(String(data=urdf(simulation.mechanism)))
         self._shapes: Markers | None = None
         self._shown: list[Any] | None = None  # of /clock, while two nodes publish it
         self._state = JointState(name=list(loop.values.names))

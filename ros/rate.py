@@ -10,8 +10,8 @@ good, and the report says by how much.
 import threading
 import time
 
-from ..model.hil.policy import FORGIVEN, REPAY
-from .jitter import Jitter
+from ..model.control.command_policy import FORGIVEN, REPAY
+from .histogram import Jitter
 
 LONG = 0.05  # seconds: longer waits can be interrupted by the stop event
 
@@ -65,6 +65,11 @@ class Pace:
             return 2
         self.steps += 1
         return 1
+
+    @property
+    def deadline(self) -> float:
+        """Steady time at which the next period starts."""
+        return self._next
 
     @property
     def lag(self) -> float:

@@ -2,26 +2,29 @@
 
 Beside the node's own topics a file holds the inputs of every period, and the state wherever something
 other than time changed it: so `cutjoint replay` can make the same motion again. Messages are written by a
-thread of its own; the file is there, whole, when the node has ended.
+thread of its own, every second at least. A node that is killed leaves what it wrote; a full disk is said at
+once and ends the recording, not the node.
 """
 
 import json
 import queue
 import re
 import threading
+import time
 from array import array
 from collections.abc import Callable
-from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray, String
 
-from ..model import CutjointError
-from ..model.errors import brought_by
-from ..model.files import write_atomically
+from ..model.base.errors import CutjointError, how_to_install
+from ..model.base.files import check_writable
+from ..model.base.marks import MARK
 from .loop import Loop
+from .recording_file import RecordingFile
 
+EVERY = 1.0  # seconds after which what was recorded is on disk
 INPUTS, STATES = "cutjoint/inputs", "cutjoint/state"
 PLAIN = {"double": "float64", "float": "float32", "boolean": "bool", "octet": "byte"}
 
@@ -33,16 +36,18 @@ class McapRecorder:
     transforms that never move: who reads it looks them up by its time.
     """
 
-    def __init__(self, path: str, loop: Loop, now: Callable[[], int]):
+    def __init__(self, path: str, loop: Loop, now: Callable[[], int], say: Callable[[str], Any]):
         try:
             from mcap.writer import CompressionType, Writer
         except ImportError as problem:
-            raise CutjointError(f"recording needs the package mcap; {brought_by('ros')}") from problem
-        self._files = ExitStack()
-        whole = self._files.enter_context(write_atomically(path))
-        self._stream = self._files.enter_context(whole.open("wb"))
-        self._writer = Writer(self._stream, compression=CompressionType.ZSTD)
-        self._writer.start(profile="ros2", library="cutjoint")
+            raise CutjointError(f"recording needs the package mcap; {how_to_install('ros')}") from problem
+        self._path, self._say = path, say
+        try:
+            self._file = RecordingFile(check_writable(path))
+        except OSError as problem:
+            raise CutjointError(f"can't write '{path}': {problem.strerror}") from problem
+        self._writer = Writer(cast(Any, self._file), compression=CompressionType.ZSTD)
+        self._writer.start(profile="ros2", library=MARK)
         self._schemas: dict[str, int] = {}
         self._waiting: queue.SimpleQueue[tuple[int, int, int, bytes] | None] = queue.SimpleQueue()
         settings = loop.settings
@@ -50,7 +55,7 @@ class McapRecorder:
         about |= {"gravity": list(loop.simulation.mechanism.gravity), "substeps": settings.substeps}
         about |= {"live_gravity": settings.live_gravity, "wrench_on": settings.wrench_on}
         self._writer.add_metadata("cutjoint", {key: json.dumps(value) for key, value in about.items()})
-        self._now, self.written = now, 0
+        self._now, self.written, self._ended = now, 0, False
         self._before = self._ahead = 0  # time of the last message, and what resets took back
         self._inputs = self.channel(Float64MultiArray, f"/{INPUTS}")
         self._states = self.channel(String, f"/{STATES}")
@@ -67,7 +72,8 @@ class McapRecorder:
         def write(data: bytes) -> None:
             nonlocal count
             count += 1
-            self._waiting.put((channel, self._now(), count, data))
+            if not self._ended:
+                self._waiting.put((channel, self._now(), count, data))
 
         return write
 
@@ -78,27 +84,54 @@ class McapRecorder:
     def state(self, loop: Loop) -> None:
         """Where it is, because something other than time put it there."""
         s = loop.simulation.state
-        names = ("q", "v", "p")
+        names = ("q", "v", "z", "p")
         values = {name: getattr(s, name).tolist() for name in names}
         text = json.dumps({"time": s.time, "work": s.work, **values})
         self._states(serialize_message(String(data=text)))
 
     def _work(self) -> None:
-        while (item := self._waiting.get()) is not None:
-            channel, at, sequence, data = item
-            if at < self._before:  # a reset: a file's time never goes back
-                self._ahead += self._before - at
-            self._before = at
-            self._writer.add_message(channel, at + self._ahead, data, at, sequence)
-            self.written += 1
+        """Write what comes until `close`, or until the disk is full."""
+        try:
+            flushed = time.monotonic()
+            while self._file.problem is None and (item := self._next()) is not None:
+                if item:
+                    self._add(*item)
+                if time.monotonic() > flushed + EVERY:
+                    self._writer.flush()
+                    flushed = time.monotonic()
+            self._ended = True
+            self._say_problem("it can be read as it is")  # at once: to finish takes its time
+            self._writer.finish()
+        except OSError as problem:
+            self._file.problem = self._file.problem or problem
+            self._say_problem("'cutjoint replay' can read what was written before")
+        finally:
+            self._ended = True
+            self._file.close()
+
+    def _next(self) -> tuple[int, int, int, bytes] | tuple[()] | None:
+        """What waits longest; nothing after some time; None at the end."""
+        try:
+            return self._waiting.get(timeout=EVERY)
+        except queue.Empty:
+            return ()
+
+    def _add(self, channel: int, at: int, sequence: int, data: bytes) -> None:
+        if at < self._before:  # a reset: a file's time never goes back
+            self._ahead += self._before - at
+        self._before = at
+        self._writer.add_message(channel, at + self._ahead, data, at, sequence)
+        self.written += 1
+
+    def _say_problem(self, and_so: str) -> None:
+        if self._file.problem is not None:
+            why = self._file.problem.strerror
+            self._say(f"'{self._path}': {why}; {self.written} messages are recorded, no more: {and_so}")
 
     def close(self) -> None:
-        """Write what waits, and give the file its name."""
+        """Write what waits, and give the file its end."""
         self._waiting.put(None)
         self._thread.join()
-        self._writer.finish()
-        self._stream.close()
-        self._files.close()
 
 
 def definition(kind: Any) -> tuple[str, str]:

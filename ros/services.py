@@ -1,4 +1,4 @@
-"""Services of the node: jobs that the loop does between two periods, each under `~/` and by its old name."""
+"""Services of the node, each under `~/`: jobs that the loop does between two periods."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
-from ..model import CutjointError
+from ..model.base.errors import CutjointError
 from .loop import Loop
 from .settings import LOCK_STEP, PAUSED
 
@@ -18,7 +18,7 @@ PATIENCE = 30.0  # seconds a service waits for the loop
 
 
 class Services:
-    """reset, step, pause, linearize, save_state, restore_state."""
+    """reset, step, pause, emergency_stop, linearize, save_state, restore_state."""
 
     def __init__(self, node: Any, loop: Loop, linear: Any):
         self.node, self.loop, self._linear = node, loop, linear
@@ -26,10 +26,11 @@ class Services:
         jobs = {"reset": self.reset, "step": self.step, "linearize": self._linearize}
         jobs |= {"save_state": self._save, "restore_state": self._restore}
         for name, job in jobs.items():
-            for called in (f"~/{name}", name):  # the second is kept for one release
-                node.create_service(Trigger, called, self._service(job))
-        for called in ("~/pause", "pause"):
-            node.create_service(SetBool, called, self._on_pause)
+            node.create_service(Trigger, f"~/{name}", self._service(job))
+        switches: dict[str, Callable[[bool], str]] = {"pause": self.pause}
+        switches["emergency_stop"] = loop.emergency_stop
+        for switch, act in switches.items():
+            node.create_service(SetBool, f"~/{switch}", self._switch(act))
 
     def _service(self, job: Callable[[], str]) -> Callable[[Any, Any], Any]:
         """A Trigger service that does its job between two periods and says how it went."""
@@ -81,11 +82,12 @@ class Services:
         self._linear.publish(String(data=json.dumps(message)))
         return f"published on linear_model, {np.shape(model.A)[0]} states"
 
-    def _on_pause(self, request: Any, response: Any) -> Any:
-        """Pause (data true) or run on; running on goes to the mode there was before."""
-        return self._service(lambda: self.pause(request.data))(request, response)
+    def _switch(self, act: Callable[[bool], str]) -> Callable[[Any, Any], Any]:
+        """A SetBool service that does so as well."""
+        return lambda request, response: self._service(lambda: act(request.data))(request, response)
 
     def pause(self, still: bool) -> str:
+        """Pause or run on; running on goes to the mode there was before."""
         loop = self.loop
         if loop.settings.mode == LOCK_STEP:
             raise CutjointError("lock-step waits for commands anyway")

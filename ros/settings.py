@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, fields
 from math import isfinite
 from typing import Any, NamedTuple
 
-from ..model import CutjointError
-from ..model.hil.policy import TIMEOUT, WATCHDOGS
-from ..model.thresholds import MOST_SUBSTEPS, SAME_TIME
+from ..model.base.errors import CutjointError
+from ..model.base.thresholds import MOST_SUBSTEPS, SAME_TIME
+from ..model.control.command_policy import FREQUENCY, STREAM_LAG, TIMEOUT, WATCHDOGS
 from .motor_commands import INTERFACES
 
 REAL_TIME, FAST, LOCK_STEP, FOLLOW_CLOCK, PAUSED = MODES = (
@@ -24,6 +24,7 @@ REAL_TIME, FAST, LOCK_STEP, FOLLOW_CLOCK, PAUSED = MODES = (
     "paused",
 )
 OWN_GRAVITY = "description"
+BRAKE, COAST = STOPS = ("brake", "coast")
 
 
 class SettingError(CutjointError):
@@ -73,6 +74,7 @@ def _is(fits: Callable[[Any], bool], what: str) -> Callable[[str, Any], Any]:
 _text = _is(lambda value: isinstance(value, str), "text")
 _flag = _is(lambda value: isinstance(value, bool), "true or false")
 _watchdog = _is(lambda value: value in WATCHDOGS, f"one of {', '.join(WATCHDOGS)}")
+_stop = _is(lambda value: value in STOPS, f"one of {', '.join(STOPS)}")
 _mode = _is(lambda value: value in MODES, f"one of {', '.join(MODES)}")
 _interface = _is(lambda value: value in INTERFACES, f"one of {', '.join(INTERFACES)}")
 
@@ -148,6 +150,8 @@ class Settings:
     """Checked values of all parameters; each field says what a parameter may be."""
 
     mechanism: str = _setting("", "name of an example or path of a description file", _mechanism)
+    trust: bool = _setting(False, "hand a xacro file to the xacro package, which runs what it says", _flag)
+    accept_inertia: bool = _setting(False, "repair inertias of a robot's file that no body can have", _flag)
     mode: str = _setting(REAL_TIME, f"how time passes: {', '.join(MODES)}", _mode, True)
     rate: float = _setting(1000.0, "periods a simulated second, Hz", within(1, 10000))
     step: float = _setting(
@@ -167,7 +171,18 @@ class Settings:
     start: Mapping[str, list[float]] = _setting(
         "", "coordinates held at the start, such as 'motor1=0.1 motor2=0.2'", _start
     )
-    hold: bool = _setting(True, "hold the start pose until the first command", _flag, True)
+    hold: bool = _setting(
+        True,
+        "hold the start pose until the first command; false lets go, true holds from the next reset",
+        _flag,
+        True,
+    )
+    compensate_wrench: bool = _setting(
+        False,
+        "hold and follow as if the topic wrench were known; false: it pushes the joints away, as with servos",
+        _flag,
+        True,
+    )
     command_interface: str = _setting(
         "effort", f"what numbers on the topic commands are: {', '.join(INTERFACES)}", _interface
     )
@@ -177,8 +192,17 @@ class Settings:
     watchdog: str = _setting(
         WATCHDOGS[0], "what torques do then: zero, or hold what they were", _watchdog, True
     )
+    interpolation_period: float = _setting(
+        0.0,
+        f"s between streamed positions, which are then joined smoothly, {STREAM_LAG:g} periods late; 0: not",
+        within(1e-3, 1, True),
+        True,
+    )
     command_stamps: bool = _setting(
         True, "refuse joint_commands whose header.stamp is old, or ahead of this node's clock", _flag, True
+    )
+    emergency_stop: str = _setting(
+        BRAKE, "what an emergency stop does: brake and hold, or coast without torque", _stop, True
     )
     joint_state_rate: float = _setting(100.0, "joint states a simulated second; 0: every period", often, True)
     diagnostics_rate: float = _setting(1.0, "diagnostics a second; 0: none", often, True)
@@ -204,7 +228,7 @@ class Settings:
     publish_clock: bool = _setting(False, "publish /clock, and stamp messages with simulated time", _flag)
     clock_rate: float = _setting(100.0, "clock messages a simulated second; 0: every period", often, True)
     tracking_frequency: float = _setting(
-        20.0, "rad/s: how stiffly poses are held and trajectories followed", within(0.1, 1000), True
+        FREQUENCY, "rad/s: how stiffly poses are held and trajectories followed", within(0.1, 1000), True
     )
     rehearse: bool = _setting(
         True, "try trajectories out before following them, and refuse those that can't be", _flag, True

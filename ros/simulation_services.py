@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..model import CutjointError
+from ..model.base.errors import CutjointError
+from ..model.control.frame_readings import Sensed
 from ..model.describe.mechanism import GROUND
-from ..model.run.sensing import Sensed
 from .loop import Loop
 from .services import PATIENCE, rest
 from .simulator import ABOUT, FAILED, FEATURES, OK, QUITTING, UNSUPPORTED, Answer, Simulator

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..model import CutjointError
+from ..model.base.errors import CutjointError
+from ..model.control.frame_readings import Place, Sensed, moving
 from ..model.describe.mechanism import GROUND
-from ..model.run.sensing import Place, Sensed, moving
 from .loop import Loop
 from .settings import LOCK_STEP, PAUSED
 

@@ -11,23 +11,29 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.logging import get_logger
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
-from ..model import CutjointError, Simulation, load
+from ..model.base.errors import CutjointError
+from ..model.base.posix_signals import stop_on_signal
+from ..model.base.subprocesses import scratch_folder
 from ..model.compile.cache import LOG
-from ..model.run.live import made_live
-from ..model.signals import stop_on_signal
+from ..model.control.runtime_parameters import with_runtime_parameters
+from ..model.loading import load
+from ..model.simulation import Simulation
 from .loop import IDLE, Loop
 from .node import NAME, MechanismNode
-from .parameters import declared, own_overrides
+from .parameters import declare_parameters, own_overrides
 from .settings import REAL_TIME, Settings
 
 LET_GO = 10.0  # seconds that the middleware has to end: all that is ours has ended by then
@@ -39,10 +45,15 @@ def run(values: dict[str, Any], ros_arguments: Sequence[str], failed: int) -> in
 
     `failed` is the exit code after a failure that ROS keeps from being told in the usual way.
     """
+    with log_folder():
+        return _run(values, ros_arguments, failed)
+
+
+def _run(values: dict[str, Any], ros_arguments: Sequence[str], failed: int) -> int:
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     settings, given = _read_settings(overrides, ros_arguments)
     loop = loop_of(settings, given) if settings.autostart else None
-    with stop_on_signal() as stop, _let_go(failed) as end, _ros(ros_arguments):
+    with stop_on_signal() as stop, let_go(failed) as end, ros(ros_arguments):
         node = MechanismNode(overrides, loop, loop_of)
         node.quit = stop.set
         try:
@@ -55,7 +66,29 @@ def run(values: dict[str, Any], ros_arguments: Sequence[str], failed: int) -> in
 
 
 @contextmanager
-def _let_go(failed: int) -> Iterator[Callable[[BaseException | None], None]]:
+def log_folder() -> Iterator[None]:
+    """A place for ROS's log files where its own can't be written: rclpy would refuse to start."""
+    try:
+        home = os.environ.get("ROS_HOME")
+        base = Path(home) if home else Path.home() / ".ros"
+        folder = Path(os.environ.get("ROS_LOG_DIR") or base / "log")
+        folder.mkdir(parents=True, exist_ok=True)
+        writable, why = os.access(folder, os.W_OK | os.X_OK), f"'{folder}' can't be written"
+    except (OSError, RuntimeError) as problem:  # the last: nobody knows where home is
+        writable, why = False, str(problem).rstrip(".")
+    if writable:
+        if "HOME" not in os.environ:  # ROS asks nobody else where home is
+            os.environ["ROS_LOG_DIR"] = str(folder)
+        yield
+        return
+    with scratch_folder("log-") as temporary:
+        warnings.warn(f"ROS's log files are kept for this run only: {why}; set ROS_LOG_DIR", stacklevel=2)
+        os.environ["ROS_LOG_DIR"] = str(temporary)
+        yield
+
+
+@contextmanager
+def let_go(failed: int) -> Iterator[Callable[[BaseException | None], None]]:
     """Leave some time after one is told of the end, whether or not ROS has: rarely, it waits for itself."""
     timers: list[threading.Timer] = []
 
@@ -78,31 +111,47 @@ def _let_go(failed: int) -> Iterator[Callable[[BaseException | None], None]]:
 
 
 @contextmanager
-def _ros(arguments: Sequence[str]) -> Iterator[None]:
+def ros(arguments: Sequence[str], context: rclpy.Context | None = None) -> Iterator[None]:
     try:  # rclpy's own handlers would shut the context down under our feet
-        rclpy.init(args=["cutjoint", *arguments], signal_handler_options=SignalHandlerOptions.NO)
+        words, handlers = ["cutjoint", *arguments], SignalHandlerOptions.NO
+        rclpy.init(args=words, context=context, signal_handler_options=handlers)
     except Exception as problem:  # rclpy's own error types are private
         raise CutjointError(f"--ros-args: {str(problem).partition(', at ')[0]}") from problem
     try:
         yield
     finally:
-        rclpy.try_shutdown()
+        rclpy.try_shutdown(context=context)
 
 
 def _read_settings(
     overrides: Sequence[Parameter], ros_arguments: Sequence[str]
 ) -> tuple[Settings, dict[str, Any]]:
-    """What the node's parameters will be: asked of a node of the same name that lives for a moment."""
-    with _ros(ros_arguments):
+    """What the node's parameters will be."""
+    with _node_for_a_moment(ros_arguments, overrides) as node:
+        return declare_parameters(node), own_overrides(node)
+
+
+def given_parameters(ros_arguments: Sequence[str]) -> dict[str, Any]:
+    """All that the node would be given by these words."""
+    with _node_for_a_moment(ros_arguments) as node:
+        return {name: node.get_parameter(name).value for name in node.list_parameters([], 0).names}
+
+
+@contextmanager
+def _node_for_a_moment(ros_arguments: Sequence[str], overrides: Sequence[Parameter] = ()) -> Iterator[Node]:
+    """A node of the same name, to see what parameters it is given."""
+    context = rclpy.Context()
+    with ros(ros_arguments, context):
         node = rclpy.create_node(
             NAME,
+            context=context,
             parameter_overrides=list(overrides),
             automatically_declare_parameters_from_overrides=True,
             start_parameter_services=False,
             enable_rosout=False,
         )
         try:
-            return declared(node), own_overrides(node)
+            yield node
         finally:
             node.destroy_node()
 
@@ -124,7 +173,8 @@ def loop_of(settings: Settings, parameters: dict[str, Any]) -> Loop:
     LOG.addHandler(tell)
     LOG.setLevel(logging.INFO)
     try:
-        described, push = made_live(load(settings.mechanism), settings.live_gravity, settings.wrench_on)
+        mechanism = load(settings.mechanism, settings.trust, settings.accept_inertia)
+        described, push = with_runtime_parameters(mechanism, settings.live_gravity, settings.wrench_on)
         simulation = Simulation(
             described,
             gravity=settings.gravity,
@@ -160,7 +210,7 @@ def _work(node: MechanismNode, stop: threading.Event) -> None:
                 node.trigger_activate()
         else:
             say.info("waits to be configured and activated (lifecycle)")
-        _prefer(node)
+        _prefer(node, listener)
         sys.setswitchinterval(SWITCH)
         gc.collect()
         gc.freeze()  # what is there now stays; collections look at new objects only
@@ -206,13 +256,17 @@ def _listen(executor: SingleThreadedExecutor, node: MechanismNode, stop: threadi
                 time.sleep(min(ahead, 0.005))
 
 
-def _prefer(node: MechanismNode) -> None:
-    """Real-time scheduling where asked and allowed."""
+def _prefer(node: MechanismNode, listener: threading.Thread) -> None:
+    """Real-time scheduling where asked and allowed.
+
+    Also for the executor: the loop waits for whoever has the interpreter, and would wait for other programs.
+    """
     priority = int(node.settings.realtime_priority)
     if not priority:
         return
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+        for thread in (0, listener.native_id or 0):
+            os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority))
     except (AttributeError, OSError) as problem:
         with contextlib.suppress(Exception):
             node.get_logger().warning(

@@ -1,16 +1,19 @@
 """Joint trajectories as messages bring them: checked, and joined to smooth paths that begin where it is.
 
-How paths are followed, and whether they can be, is said in `model/run/drives.py`.
+How paths are followed, and whether they can be, is said in `model/control/computed_torque.py`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.interpolate import BPoly, CubicSpline
 
-from ..model.run.drives import FORCE, POSITION, Drives, Path, Wanted
+from ..model.chain.chain import Chain
+from ..model.chain.target import Target
+from ..model.control.command_law import FORCE, POSITION
+from ..model.control.computed_torque import Drives, Path, Wanted
 from .motor_commands import Refused, Stale
 
 
@@ -62,6 +65,7 @@ class Follower:
             points = [Point(0.0, q, v, [0.0] * len(at)), *points]
         self._path = _path(times, points)
         self.path = Path(at, self.wanted, self.end)
+        drives.check_path(self.path)
 
     def orders(self, time: float) -> Wanted | None:
         """For all inputs at a simulated time; positions are held at the end, a torque feed is over (None)."""
@@ -85,13 +89,42 @@ class Follower:
 
 
 @dataclass(eq=False)
-class Course:
-    """A trajectory that was taken: yet to begin at a simulated time, followed, or why it could not begin."""
+class AcceptedTrajectory:
+    """A trajectory that was taken: yet to begin, followed, dropped for something newer, or refused."""
 
-    at: float = 0.0
-    begin: Callable[[], None] | None = None
+    joints: tuple[str, ...] = ()
+    points: Sequence[Point] = ()
+    at: float | None = None  # simulated time at which it is to begin
+    start: float = 0.0  # and at which it is looked at again, or begins
     follower: Follower | None = None
     refusal: str = ""
+    dropped: bool = False
+    topic, word = "joint_trajectory", "trajectory"
+    planned = False  # whether its joints are yet to be found, which takes time
+
+    def follower_at(self, drives: Drives, places: dict[str, int], others: Wanted, time: float) -> Follower:
+        """Followed from the present state of the drives' simulation, which has come to a time."""
+        return Follower(drives, places, self.joints, self.points, others, self.late(time))
+
+    def late(self, time: float) -> float:
+        """Seconds of it that are over at a simulated time."""
+        return 0.0 if self.at is None else max(time - self.at, 0.0)
+
+
+@dataclass(eq=False)
+class AcceptedPose(AcceptedTrajectory):
+    """A frame's target: its way begins with the motion that there is when it begins."""
+
+    chain: Chain | None = None
+    target: Target | None = None
+    topic, word = "target_pose", "target"
+    planned = True
+
+    def follower_at(self, drives: Drives, places: dict[str, int], others: Wanted, time: float) -> Follower:
+        assert self.chain is not None and self.target is not None
+        plan = self.chain.plan(self.target, start=drives.simulation.state)
+        table = zip(plan.times, plan.positions, plan.speeds, plan.accelerations, strict=True)
+        return Follower(drives, places, plan.actuators, [Point(*row) for row in table], others)
 
 
 def _check(places: dict[str, int], joints: Sequence[str], points: Sequence[Point]) -> None:

@@ -1,12 +1,24 @@
-"""Settings all tests share."""
+"""Settings all tests share, and what rooms of them need."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
+from made_once import SHARED
+
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
+# Folders of annexes that are imported as names of a package.
+TAKEN_OFF = ("robots", "batch", "design", "view", "verify", "cartesian", "web", "ssp", "control")
+TAKEN_OFF += ("realtime", "papers", "benchmarks")
+IMPORTED = re.compile(r"^\s*(?:from|import) ([\w.]+)(?: import (\w+))?", re.MULTILINE)
 
 # Tests draw without a display and never ask for one.
 os.environ["MPLBACKEND"] = "Agg"
@@ -14,9 +26,58 @@ os.environ["MPLBACKEND"] = "Agg"
 # of the command line's own messages must not inherit the switch.
 os.environ.pop("CUTJOINT_DEBUG", None)
 
+# What all tests of a room need, and those of a module that has a class of this helper; single ones say so.
+ROOMS = {"compile": "compiler", "fmu": "compiler", "realtime": "compiler"}
+HELPERS = {"ros_client": "ros"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers inherit the name of the folder of what they share."""
+    if not hasattr(config, "workerinput"):
+        os.environ[SHARED] = tempfile.mkdtemp(prefix="cutjoint-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(SHARED), ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        needs = {ROOMS.get(item.path.parent.name)}
+        classes = (x for x in vars(getattr(item, "module", None)).values() if isinstance(x, type))
+        for need in needs | {HELPERS.get(x.__module__) for x in classes}:
+            if need:
+                item.add_marker(need)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def own_packages() -> None:
     """Neighbours of the clone are none of our packages: its root is one, so pytest makes them importable."""
-    beside = str(Path(__file__).resolve().parents[2])
-    sys.path[:] = [path for path in sys.path if path != beside]
+    here = Path(__file__).resolve().parent  # its folders have names of packages: `control`
+    none = {str(here), str(here.parents[1])}
+    sys.path[:] = [path for path in sys.path if path not in none]
+
+
+@cache
+def misses_an_annex(path: Path) -> bool:
+    """Whether a file of tests imports, itself or by a helper, one of our modules that is not there."""
+    for module, name in IMPORTED.findall(path.read_text(encoding="utf-8")):
+        first, *rest = module.split(".")
+        if first == "cutjoint":
+            place = ROOT.joinpath(*rest)
+            if not place.is_dir() and not place.with_suffix(".py").is_file():
+                return True
+            annex = place / name if place.name not in TAKEN_OFF and name in TAKEN_OFF else place
+            if place.is_dir() and not annex.is_dir():
+                return True
+        for helper in (path.parent / f"{first}.py", TESTS / "support" / f"{first}.py"):
+            if helper.is_file() and helper != path and misses_an_annex(helper):
+                return True
+    return False
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Tests of an annex that has been taken off are left out."""
+    ours = collection_path.suffix == ".py" and collection_path.is_relative_to(TESTS)
+    return True if ours and misses_an_annex(collection_path) else None

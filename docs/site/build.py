@@ -4,13 +4,12 @@ python docs/site/build.py TARGET [NAME ...]
 
 The manual's pages are taken as they are. Written here, each from its one definition: a gallery with picture,
 motion and numbers of all examples, or of those named; all commands with their help; all outputs; the
-reference of the Python interface; the notebooks, which are run if all is built or `notebooks` is named.
+notebooks, which are run if all is built or `notebooks` is named.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import json
 import re
@@ -20,27 +19,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from cutjoint.model import Simulation, list_examples, load
-from cutjoint.model.cli.main import available, main
+from cutjoint import Simulation, list_examples, load
+from cutjoint.model.cli.main import commands, main
 from sphinx.cmd.build import build_main
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The manual, in the order in which it is read; pages that are not named come last.
 CHAPTERS = {
-    "Start": ("getting_started", "describing", "importing", "coming_from", "troubleshooting"),
-    "Use": ("view", "inputs", "propagation", "batch", "fmu", "ros", "hil"),
-    "Understand": ("theory", "singularities", "cartesian", "papers", "architecture"),
-}
-# Modules whose public names are the Python interface.
-REFERENCE = {
-    "Mechanisms": ("describe.mechanism", "describe.reader", "describe.writer", "loading"),
-    "Simulation": ("simulation", "engine", "state", "run.trajectory", "run.judgement", "run.events"),
-    "Inputs over time": ("laws.basic", "laws.tables", "laws.texts", "run.inputs", "run.controllers"),
-    "Linear models": ("linear.linearize", "linear.model"),
-    "Design": ("design.propagate", "design.sensitivity"),
-    "Names": ("variables", "errors"),
-    "Checks": ("verify.verify", "verify.report"),
+    "Start": ("getting_started", "tasks", "describing", "importing", "coming_from", "troubleshooting"),
+    "Use": ("view", "inputs", "kinematics", "propagation", "batch", "fmu", "ros", "hil"),
+    "Understand": ("theory", "glossary", "singularities", "cartesian", "papers", "architecture"),
 }
 OUTPUTS = """# Outputs
 
@@ -60,7 +49,7 @@ def build(target: Path, names: Iterable[str]) -> int:
     shutil.copy(HERE / "conf.py", source)
     (source / "_static" / "site.css").write_text("pre { white-space: pre-wrap; overflow-wrap: anywhere; }\n")
     for path in (ROOT / "docs").iterdir():
-        if path.suffix in (".png", ".svg"):
+        if path.suffix in (".png", ".svg", ".gif"):
             shutil.copy(path, source)
         elif path.suffix == ".md":
             _page(source, path.stem, _inside(path.read_text("utf-8")))
@@ -68,7 +57,6 @@ def build(target: Path, names: Iterable[str]) -> int:
         _page(source, name.removesuffix(".md").lower(), _inside((ROOT / name).read_text("utf-8")))
     _commands(source)
     _outputs(source)
-    _reference(source)
     chosen = list(names)
     _notebooks(source, run=not chosen or "notebooks" in chosen)
     _gallery(source, chosen)
@@ -98,7 +86,6 @@ def _index(source: Path) -> None:
         "gallery",
         "commands",
         "outputs",
-        "reference",
         "changelog",
         "contributing",
         "security",
@@ -109,7 +96,7 @@ def _index(source: Path) -> None:
             for title, pages in CHAPTERS.items()
         },
         "Notebooks": notebooks,
-        "Look up": ["gallery", "commands", "outputs", "reference", *sorted(made)],
+        "Look up": ["gallery", "commands", "outputs", *sorted(made)],
         "Project": ["changelog", "contributing", "security"],
     }
     trees = (
@@ -163,7 +150,7 @@ def _said(words: list[str]) -> str:
 
 
 def _commands(source: Path) -> None:
-    parts = [f"## {name}\n\n```text\n{_said([name, '--help'])}```\n" for name in available()]
+    parts = [f"## {name}\n\n```text\n{_said([name, '--help'])}```\n" for name in commands()]
     _page(source, "commands", "# Commands\n\n" + "\n".join(parts))
 
 
@@ -178,22 +165,6 @@ def _outputs(source: Path) -> None:
             seen.add(kind)
             lines.append(f"| `{kind}` | {v.size} | {', '.join(dict.fromkeys(v.units))} | {v.about} |")
     _page(source, "outputs", "\n".join(lines) + "\n")
-
-
-def _reference(source: Path) -> None:
-    """The Python interface from its docstrings."""
-    parts = [
-        "# Reference",
-        "",
-        "`from cutjoint.model import …` offers what is most used; the rest is where it says.",
-    ]
-    for title, modules in REFERENCE.items():
-        parts += ["", f"## {title}"]
-        for name in modules:
-            whole = f"cutjoint.model.{name}"
-            importlib.import_module(whole)
-            parts += ["", f"### {whole}", "", f"```{{eval-rst}}\n.. automodule:: {whole}\n```"]
-    _page(source, "reference", "\n".join(parts) + "\n")
 
 
 def _gallery(source: Path, names: list[str]) -> None:

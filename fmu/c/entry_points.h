@@ -73,6 +73,7 @@ static void* create(cj_caller caller, const char* name, const char* token, int l
 {
     const char* problem = NULL;
     if (!name || !*name) problem = "an instance needs a name";
+    else if (exchange && !HAS_EXCHANGE) problem = "this FMU was exported for co-simulation alone";
     else if (!token || strcmp(token, CJ_TOKEN) != 0)
         problem = "the " TOKEN_NAME " differs from this binary's; modelDescription.xml and binary belong to different exports";
     instance* c = problem ? NULL : (instance*)calloc(1, sizeof *c + strlen(name) + 1);
@@ -85,6 +86,10 @@ static void* create(cj_caller caller, const char* name, const char* token, int l
     c->core.log = tell;
     c->core.host = &c->caller;
     c->core.logging = logging ? (1u << NCATEGORIES) - 1 : 0;
+    if (exchange) {
+        c->core.hold = cj_hold;
+        c->core.put_state = cj_set_state;
+    }
     cj_begin(&c->core, exchange);
     return c;
 }
@@ -109,7 +114,7 @@ static cj_status set_start(void* p, const char* function, double start, int has_
 {
     cj_instance* s = core(p);
     if (!may(s, function, CREATED)) return CJ_ERROR;
-    if (!isfinite(start) || (has_stop && !(stop >= start && isfinite(stop))))
+    if (!isfinite(start) || (has_stop && !(isfinite(stop) && stop >= start)))
         return cj_refuse(s, "the start time must be finite, and a stop time too and not before it");
     s->now.time = s->now.told_at = start;
     s->now.stop = has_stop ? stop : NEVER;
@@ -121,13 +126,14 @@ CJ_EXPORT cj_result FMI(ExitInitializationMode)(void* p)
     cj_instance* s = core(p);
     double room;
     if (!may(s, __func__, INITIALIZING)) return CJ_ERROR;
+    cj_remember(s);
     cj_status status = cj_assemble(s);
     if (status == CJ_OK && s->exchange) status = cj_new_chart(s);
     if (status == CJ_OK && s->exchange) status = cj_watch(s, 1, &room);
-    if (status == CJ_OK) s->now.phase = s->exchange ? CJ_EVENT : CJ_STEPPING;
+    if (status == CJ_OK) s->now.phase = s->exchange || s->events ? CJ_EVENT : CJ_STEPPING;
     if (status == CJ_OK && !s->exchange)
         cj_say(s, CJ_OK, "logEffort", "a step of %g s inside costs up to %d plain ones, where the motion asks for sub-steps", CJ_STEP, WORST);
-    return status;
+    return cj_undo(s, status);
 }
 
 CJ_EXPORT cj_result FMI(Terminate)(void* s) { return go(s, __func__, RUNNING, CJ_TERMINATED); }
@@ -141,20 +147,11 @@ CJ_EXPORT cj_result FMI(Reset)(void* s)
 
 /* -- values and steps ------------------------------------------------------------------------------ */
 
-static cj_status get_values(void* s, const unsigned* slots, size_t n, double* values)
-{
-    cj_status worst = CJ_OK;
-    if (!s) return CJ_ERROR;
-    for (size_t k = 0; k < n; ++k) {
-        const cj_status status = cj_get(core(s), slots[k], values + k);
-        if (status > worst) worst = status;
-    }
-    return worst;
-}
-
 static cj_status set_values(void* s, const char* function, const unsigned* slots, size_t n, const double* values)
 {
-    return may(s, function, ALWAYS & ~TERMINATED) ? cj_set(core(s), slots, n, values) : CJ_ERROR;
+    if (!may(s, function, ALWAYS & ~TERMINATED)) return CJ_ERROR;
+    cj_remember(core(s));
+    return cj_undo(core(s), cj_set(core(s), slots, n, values));
 }
 
 static cj_status step_once(void* s, const char* function, double time, double length)
@@ -179,9 +176,10 @@ static uint64_t checksum(const cj_state* state)
 /* Whether an instance can be in a state: what comes from outside must not index, nor spread NaN. */
 static int possible(const cj_instance* s, const cj_state* x)
 {
-    const int never = BETWEEN | (s->exchange ? STEPPING : EVENT | CONTINUOUS);
+    const int never = BETWEEN | (s->exchange ? STEPPING : s->events ? CONTINUOUS : EVENT | CONTINUOUS);
     int good = x->phase >= CJ_CREATED && x->phase <= CJ_TERMINATED && !(never & 1 << x->phase);
     for (size_t k = 0; k < offsetof(cj_state, independent) / sizeof(double); ++k) good &= isfinite(((const double*)x)[k]) != 0;
+    for (int k = 0; k < NKINKS; ++k) good &= x->side[k] >= -1 && x->side[k] <= 1;
     for (int k = 0; k < NF; ++k) good &= x->independent[k] >= 0 && x->independent[k] < NV;
     return good;
 }
@@ -250,19 +248,28 @@ CJ_EXPORT cj_result FMI(DeserializeFMUState)(void* s, const cj_byte bytes[], siz
 
 /* -- model exchange ---------------------------------------------------------------------------------- */
 
-CJ_EXPORT cj_result FMI(EnterEventMode)(void* s) { return go(s, __func__, EXCHANGE | EVENT | CONTINUOUS, CJ_EVENT); }
+/* Model exchange has an event mode, and co-simulation where the host wants one. */
+static int with_events(void* s, int when) { return s && core(s)->events ? when : EXCHANGE | when; }
+
+CJ_EXPORT cj_result FMI(EnterEventMode)(void* s) { return go(s, __func__, with_events(s, EVENT | CONTINUOUS | STEPPING), CJ_EVENT); }
 CJ_EXPORT cj_result FMI(EnterContinuousTimeMode)(void* s) { return go(s, __func__, EXCHANGE | EVENT, CJ_CONTINUOUS); }
 
 static cj_status handle_events(void* s, const char* function, int* changed)
 {
     *changed = 0;
-    return may(s, function, EXCHANGE | EVENT) ? cj_event(core(s), changed) : CJ_ERROR;
+    if (!may(s, function, with_events(s, EVENT))) return CJ_ERROR;
+    cj_remember(core(s));
+    return cj_undo(core(s), core(s)->exchange ? cj_event(core(s), changed) : cj_event_between(core(s)));
 }
 
 CJ_EXPORT cj_result FMI(CompletedIntegratorStep)(void* s, cj_boolean no_set_state, cj_boolean* event, cj_boolean* terminate)
 {
     double room = 0;
-    const cj_status status = may(s, __func__, EXCHANGE | CONTINUOUS) ? cj_watch(core(s), 0, &room) : CJ_ERROR;
+    cj_status status = CJ_ERROR;
+    if (may(s, __func__, EXCHANGE | CONTINUOUS)) {
+        cj_remember(core(s));
+        status = cj_undo(core(s), cj_watch(core(s), 0, &room));
+    }
     *event = room < 0;
     *terminate = status != CJ_OK;
     return status;
@@ -278,7 +285,9 @@ CJ_EXPORT cj_result FMI(SetTime)(void* s, double time)
 
 static int counted(void* s, const char* function, int when, size_t n)
 {
-    return may(s, function, EXCHANGE | when) && right_count(s, n, NX, "continuous states");
+    if (!may(s, function, EXCHANGE | when) || !right_count(s, n, NX, "continuous states")) return 0;
+    cj_remember(core(s));
+    return 1;
 }
 
 CJ_EXPORT cj_result FMI(SetContinuousStates)(void* s, const double x[], size_t n)
@@ -286,18 +295,17 @@ CJ_EXPORT cj_result FMI(SetContinuousStates)(void* s, const double x[], size_t n
     if (!counted(s, __func__, EVENT | CONTINUOUS, n)) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k)
         if (!isfinite(x[k])) return cj_refuse(s, "state %u was given %g; the states stay as they were", (unsigned)k + 1, x[k]);
-    cj_set_states(core(s), x);
-    return CJ_OK;
+    return cj_undo(core(s), cj_set_states(core(s), x));
 }
 
 CJ_EXPORT cj_result FMI(GetContinuousStates)(void* s, double x[], size_t n)
 {
-    return counted(s, __func__, ALWAYS, n) ? cj_get_states(core(s), x) : CJ_ERROR;
+    return counted(s, __func__, ALWAYS, n) ? cj_undo(core(s), cj_get_states(core(s), x)) : CJ_ERROR;
 }
 
 CJ_EXPORT cj_result FMI(GetContinuousStateDerivatives)(void* s, double dx[], size_t n)
 {
-    return counted(s, __func__, ALWAYS, n) ? cj_rates(core(s), dx) : CJ_ERROR;
+    return counted(s, __func__, ALWAYS, n) ? cj_undo(core(s), cj_rates(core(s), dx)) : CJ_ERROR;
 }
 
 CJ_EXPORT cj_result FMI(GetNominalsOfContinuousStates)(void* s, double x[], size_t n)
@@ -310,5 +318,6 @@ CJ_EXPORT cj_result FMI(GetNominalsOfContinuousStates)(void* s, double x[], size
 CJ_EXPORT cj_result FMI(GetEventIndicators)(void* s, double z[], size_t n)
 {
     if (!may(s, __func__, EXCHANGE | ALWAYS) || !right_count(s, n, NZ, "event indicators")) return CJ_ERROR;
-    return NZ ? cj_watch(core(s), 0, z) : CJ_OK;
+    cj_remember(core(s));
+    return NZ ? cj_undo(core(s), cj_indicators(core(s), z)) : CJ_OK;
 }

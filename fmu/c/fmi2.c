@@ -52,7 +52,7 @@ typedef fmi2Byte cj_byte;
 #define SerializeFMUState SerializeFMUstate
 #define DeserializeFMUState DeSerializeFMUstate
 #define GetContinuousStateDerivatives GetDerivatives
-#include "calls.h"
+#include "entry_points.h"
 
 CJ_EXPORT const char* FMI(GetTypesPlatform)(void) { return "default"; }
 CJ_EXPORT const char* FMI(GetVersion)(void) { return "2.0"; }
@@ -81,7 +81,16 @@ CJ_EXPORT fmi2Status FMI(EnterInitializationMode)(void* c) { return go(c, __func
 
 CJ_EXPORT fmi2Status FMI(GetReal)(void* c, const unsigned vr[], size_t n, double value[])
 {
-    return get_values(c, vr, n, value);
+    cj_status worst = CJ_OK;
+    if (!c) return CJ_ERROR;
+    for (size_t k = 0; k < n; ++k)
+        if (!cj_readable(vr[k])) return cj_refuse(c, "there is no real variable with value reference %u", vr[k]);
+    cj_remember(core(c));
+    for (size_t k = 0; k < n; ++k) {
+        const cj_status status = cj_get(core(c), vr[k], value + k);
+        if (status > worst) worst = status;
+    }
+    return cj_undo(core(c), worst);
 }
 
 CJ_EXPORT fmi2Status FMI(SetReal)(void* c, const unsigned vr[], size_t n, const double value[])
@@ -97,10 +106,9 @@ static fmi2Status nothing(void* c, size_t n, const char* type)
 CJ_EXPORT fmi2Status FMI(GetInteger)(void* c, const unsigned vr[], size_t n, int value[])
 {
     if (!c) return CJ_ERROR;
-    for (size_t k = 0; k < n; ++k) {
+    for (size_t k = 0; k < n; ++k)
         if (!IN(vr[k], SLOT_COORDINATE, NF)) return nothing(c, 1, "integer");
-        value[k] = cj_coordinate(core(c), vr[k] - SLOT_COORDINATE);
-    }
+    for (size_t k = 0; k < n; ++k) value[k] = cj_coordinate(core(c), vr[k] - SLOT_COORDINATE);
     return CJ_OK;
 }
 
@@ -115,7 +123,9 @@ EMPTY(SetString, const char* const, "string")
 CJ_EXPORT fmi2Status FMI(GetDirectionalDerivative)(void* c, const unsigned unknowns[], size_t nu, const unsigned knowns[],
                                                   size_t nk, const double seed[], double result[])
 {
-    return may(c, __func__, ALWAYS & ~CREATED) ? cj_directional(core(c), unknowns, nu, knowns, nk, seed, result) : CJ_ERROR;
+    if (!may(c, __func__, ALWAYS & ~CREATED)) return CJ_ERROR;
+    cj_remember(core(c));
+    return cj_undo(core(c), cj_directional(core(c), unknowns, nu, knowns, nk, seed, result));
 }
 
 /* -- events and steps -------------------------------------------------------------------------- */
@@ -141,13 +151,16 @@ CJ_EXPORT fmi2Status FMI(CancelStep)(void* c) { return absent(c, "cancelling: a 
 CJ_EXPORT fmi2Status FMI(SetRealInputDerivatives)(void* c, const unsigned vr[], size_t n, const int order[], const double value[])
 {
     cj_status status = may(c, __func__, COSIMULATION | (ALWAYS & ~TERMINATED)) ? CJ_OK : CJ_ERROR;
-    for (size_t k = 0; k < n && status == CJ_OK; ++k) status = cj_set_input_rate(core(c), vr[k], order[k], value[k]);
+    for (size_t k = 0; k < n && status == CJ_OK; ++k) status = cj_check_input_rate(core(c), vr[k], order[k], value[k]);
+    for (size_t k = 0; k < n && status == CJ_OK; ++k) core(c)->now.u[NU + vr[k] - SLOT_INPUT] = value[k];
     return status;
 }
 
 CJ_EXPORT fmi2Status FMI(GetRealOutputDerivatives)(void* c, const unsigned vr[], size_t n, const int order[], double value[])
 {
-    return may(c, __func__, COSIMULATION | (ALWAYS & ~CREATED)) ? cj_output_rates(core(c), vr, order, n, value) : CJ_ERROR;
+    if (!may(c, __func__, COSIMULATION | (ALWAYS & ~CREATED))) return CJ_ERROR;
+    cj_remember(core(c));
+    return cj_undo(core(c), cj_output_rates(core(c), vr, order, n, value));
 }
 
 #define STATUS(name, type) \

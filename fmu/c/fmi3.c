@@ -1,6 +1,7 @@
 /* FMI 3.0: model exchange and co-simulation on one core. The types below are the standard's ABI. */
 #include "core.h"
-#include "variables.h" /* value reference -> first slot and number of slots */
+#include "tables.h"
+#include "variables.h" /* value reference -> first slot, number of slots, type */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,7 +41,7 @@ static void tell(void* caller, cj_status status, const char* category, const cha
 typedef fmi3Status cj_result;
 typedef fmi3Boolean cj_boolean;
 typedef fmi3Byte cj_byte;
-#include "calls.h"
+#include "entry_points.h"
 
 CJ_EXPORT const char* FMI(GetVersion)(void) { return "3.0"; }
 
@@ -59,8 +60,9 @@ static void ask_inputs(cj_instance* s, double time)
     bool early = false;
     double at = time;
     s->now.phase = CJ_BETWEEN;
-    c->update(c->environment, time, true, false, false, false, &early, &at);
+    c->update(c->environment, time, true, false, false, s->early != 0, &early, &at);
     s->now.phase = CJ_STEPPING;
+    if (early && s->early && at <= time) s->returns_early = 1;
 }
 
 static void* refuse_instance(bool logging, void* environment, fmi3LogMessageCallback logger, const char* problem)
@@ -74,10 +76,16 @@ CJ_EXPORT void* FMI(InstantiateCoSimulation)(const char* name, const char* token
                                             size_t n, void* environment, fmi3LogMessageCallback logger,
                                             fmi3IntermediateUpdateCallback update)
 {
-    if (event_mode) return refuse_instance(logging, environment, logger, "this FMU has no event mode in co-simulation");
     const cj_caller caller = {logger, environment, name, update};
     void* s = create(caller, name, token, logging, 0);
-    if (s && update && n > 0) core(s)->ask = ask_inputs;
+    if (!s) return NULL;
+    if (update && n > 0) core(s)->ask = ask_inputs;
+    core(s)->early = early_return;
+    core(s)->events = event_mode;
+    if (event_mode) {
+        core(s)->until_change = cj_until_change;
+        core(s)->until_kink = cj_until_kink;
+    }
     return s;
 }
 
@@ -102,7 +110,7 @@ static long write_out(cj_instance* c, int which, const vref* references, size_t 
 {
     long count = 0;
     for (size_t k = 0; k < n; ++k) {
-        if (references[k] >= NVARIABLES || variables[references[k]].integer) {
+        if (references[k] >= NVARIABLES || variables[references[k]].type != A_FLOAT) {
             cj_refuse(c, "there is no Float64 variable with value reference %u", references[k]);
             return -1;
         }
@@ -116,20 +124,30 @@ static long write_out(cj_instance* c, int which, const vref* references, size_t 
     return count;
 }
 
+/* Whether these are numbers that can be read, as many as the caller has room for; one may be asked for twice. */
+static int all_there(cj_instance* c, const vref* references, size_t n, size_t count)
+{
+    size_t there = 0;
+    for (size_t k = 0; k < n; ++k) {
+        const long size = write_out(c, 0, references + k, 1);
+        if (size < 0) return 0;
+        there += (size_t)size;
+    }
+    return right_count(c, count, there, "values");
+}
+
 CJ_EXPORT fmi3Status FMI(GetFloat64)(void* p, const vref references[], size_t n, double values[], size_t count)
 {
     cj_instance* c = core(p);
     cj_status worst = CJ_OK;
-    size_t at = 0;
-    if (!c) return CJ_ERROR;
-    for (size_t k = 0; k < n; ++k) {
-        const long size = write_out(c, 0, references + k, 1);
-        if (size < 0 || (at + (size_t)size > count && !right_count(c, count, at + (size_t)size, "values"))) return CJ_ERROR;
-        const cj_status status = get_values(c, c->slots[0], (size_t)size, values + at);
-        if (status > worst) worst = status;
-        at += (size_t)size;
-    }
-    return right_count(c, count, at, "values") ? worst : CJ_ERROR;
+    if (!c || !all_there(c, references, n, count)) return CJ_ERROR;
+    cj_remember(c);
+    for (size_t k = 0; k < n; ++k)
+        for (unsigned i = 0; i < variables[references[k]].count; ++i) {
+            const cj_status status = cj_get(c, variables[references[k]].slot + i, values++);
+            if (status > worst) worst = status;
+        }
+    return cj_undo(c, worst);
 }
 
 CJ_EXPORT fmi3Status FMI(SetFloat64)(void* p, const vref references[], size_t n, const double values[], size_t count)
@@ -143,31 +161,32 @@ CJ_EXPORT fmi3Status FMI(SetFloat64)(void* p, const vref references[], size_t n,
 CJ_EXPORT fmi3Status FMI(GetInt32)(void* p, const vref references[], size_t n, int32_t values[], size_t count)
 {
     cj_instance* c = core(p);
-    size_t at = 0;
+    size_t there = 0;
     if (!c) return CJ_ERROR;
     for (size_t k = 0; k < n; ++k) {
-        if (references[k] >= NVARIABLES || !variables[references[k]].integer) return absent(p, "such an Int32 variable");
-        for (unsigned i = 0; i < variables[references[k]].count && at < count; ++i)
-            values[at++] = cj_coordinate(c, variables[references[k]].slot - SLOT_COORDINATE + i);
+        if (references[k] >= NVARIABLES || variables[references[k]].type != AN_INTEGER) return absent(p, "such an Int32 variable");
+        there += variables[references[k]].count;
     }
-    return right_count(c, count, at, "values") ? CJ_OK : CJ_ERROR;
+    if (!right_count(c, count, there, "values")) return CJ_ERROR;
+    for (size_t k = 0; k < n; ++k)
+        for (unsigned i = 0; i < variables[references[k]].count; ++i)
+            *values++ = cj_coordinate(c, variables[references[k]].slot - SLOT_COORDINATE + i);
+    return CJ_OK;
 }
 
 CJ_EXPORT fmi3Status FMI(GetOutputDerivatives)(void* p, const vref references[], size_t n, const int32_t orders[], double values[],
                                               size_t count)
 {
     cj_instance* c = core(p);
-    size_t at = 0;
-    if (!may(p, __func__, COSIMULATION | (ALWAYS & ~CREATED))) return CJ_ERROR;
-    for (size_t k = 0; k < n; ++k) {
-        const long size = write_out(c, 0, references + k, 1);
-        if (size < 0 || (at + (size_t)size > count && !right_count(c, count, at + (size_t)size, "values"))) return CJ_ERROR;
-        for (long i = 0; i < size; ++i, ++at) {
-            const cj_status status = cj_output_rates(c, c->slots[0] + i, orders + k, 1, values + at);
-            if (status != CJ_OK) return status;
+    cj_status status = CJ_OK;
+    if (!may(p, __func__, COSIMULATION | (ALWAYS & ~CREATED)) || !all_there(c, references, n, count)) return CJ_ERROR;
+    cj_remember(c);
+    for (size_t k = 0; k < n; ++k)
+        for (unsigned i = 0; i < variables[references[k]].count && status == CJ_OK; ++i) {
+            const unsigned slot = variables[references[k]].slot + i;
+            status = cj_output_rates(c, &slot, orders + k, 1, values++);
         }
-    }
-    return right_count(c, count, at, "values") ? CJ_OK : CJ_ERROR;
+    return cj_undo(c, status);
 }
 
 /* Derivatives of unknowns along a seed of the knowns, or of the seeded unknowns by the knowns. */
@@ -179,7 +198,8 @@ static cj_status differentiate(void* p, const char* function, int adjoint, const
     const long rows = write_out(c, 0, unknowns, nu), columns = write_out(c, 1, knowns, nk);
     if (rows < 0 || columns < 0 || !right_count(c, nseed, (size_t)(adjoint ? rows : columns), "seeds")
         || !right_count(c, nresult, (size_t)(adjoint ? columns : rows), "sensitivities")) return CJ_ERROR;
-    return (adjoint ? cj_adjoint : cj_directional)(c, c->slots[0], (size_t)rows, c->slots[1], (size_t)columns, seed, result);
+    cj_remember(c);
+    return cj_undo(c, (adjoint ? cj_adjoint : cj_directional)(c, c->slots[0], (size_t)rows, c->slots[1], (size_t)columns, seed, result));
 }
 
 #define DERIVATIVE(name, adjoint) \
@@ -196,12 +216,15 @@ CJ_EXPORT fmi3Status FMI(UpdateDiscreteStates)(void* c, bool* again, bool* termi
 {
     int changed;
     const cj_status status = handle_events(c, __func__, &changed);
+    if (status == CJ_OK) memset(core(c)->now.ticks, 0, sizeof core(c)->now.ticks);
     *again = *terminate = *nominals = *next_event = false;
     *values = changed != 0;
     *next_time = status == CJ_OK && NSENSED > 0 ? cj_next_change(core(c)) : 0;
     *next_event = status == CJ_OK && NSENSED > 0;
     return status;
 }
+
+CJ_EXPORT fmi3Status FMI(EnterStepMode)(void* p) { return go(p, __func__, COSIMULATION | EVENT, CJ_STEPPING); }
 
 CJ_EXPORT fmi3Status FMI(EvaluateDiscreteStates)(void* c) { return c ? CJ_OK : CJ_ERROR; }
 
@@ -212,9 +235,62 @@ CJ_EXPORT fmi3Status FMI(DoStep)(void* c, double time, double length, bool no_se
                                 bool* early, double* last)
 {
     const cj_status status = step_once(c, __func__, time, length);
-    *event = *terminate = *early = false;
+    const int done = c && status <= CJ_WARNING;
+    *event = done && core(c)->event;
+    *early = done && core(c)->returns_early;
+    *terminate = false;
     *last = c ? core(c)->now.time : 0;
     return status;
+}
+
+/* -- clocks: sensors tell something new when they tick, as the host knows in advance ------------------------- */
+
+/* Whether all of these are clocks, and the function may be called. */
+static int clocks(void* p, const char* function, int when, const vref* references, size_t n)
+{
+    if (!may(p, function, when)) return 0;
+    for (size_t k = 0; k < n; ++k)
+        if (references[k] >= NVARIABLES || variables[references[k]].type != A_CLOCK) {
+            cj_refuse(p, "there is no clock with value reference %u", references[k]);
+            return 0;
+        }
+    return 1;
+}
+
+#define CLOCK(k) (variables[r[k]].slot - SLOT_CLOCK)
+
+CJ_EXPORT fmi3Status FMI(SetClock)(void* p, const vref r[], size_t n, const bool v[])
+{
+    if (!clocks(p, __func__, with_events(p, EVENT), r, n)) return CJ_ERROR;
+    for (size_t k = 0; k < n; ++k) {
+        core(p)->now.ticks[CLOCK(k)] = v[k];
+        if (v[k]) cj_tell(core(p));
+    }
+    return CJ_OK;
+}
+
+CJ_EXPORT fmi3Status FMI(GetClock)(void* p, const vref r[], size_t n, bool v[])
+{
+    if (!clocks(p, __func__, with_events(p, EVENT), r, n)) return CJ_ERROR;
+    for (size_t k = 0; k < n; ++k) v[k] = core(p)->now.ticks[CLOCK(k)] != 0;
+    return CJ_OK;
+}
+
+CJ_EXPORT fmi3Status FMI(GetIntervalDecimal)(void* p, const vref r[], size_t n, double v[], fmi3IntervalQualifier q[])
+{
+    if (!clocks(p, __func__, INITIALIZING | EVENT, r, n)) return CJ_ERROR;
+    for (size_t k = 0; k < n; ++k) {
+        v[k] = clock_interval[CLOCK(k)];
+        q[k] = (fmi3IntervalQualifier)1; /* unchanged: it is constant */
+    }
+    return CJ_OK;
+}
+
+CJ_EXPORT fmi3Status FMI(GetShiftDecimal)(void* p, const vref r[], size_t n, double v[])
+{
+    if (!clocks(p, __func__, INITIALIZING | EVENT, r, n)) return CJ_ERROR;
+    for (size_t k = 0; k < n; ++k) v[k] = clock_shift[CLOCK(k)];
+    return CJ_OK;
 }
 
 /* -- what this FMU has none of ---------------------------------------------------------------------------- */
@@ -236,12 +312,8 @@ CJ_EXPORT fmi3Status FMI(SetBinary)(void* p, const vref r[], size_t n, const siz
 { return p && n == 0 ? CJ_OK : absent(p, "binary variables"); }
 
 #define ABSENT(name, what, ...) CJ_EXPORT fmi3Status FMI(name)(void* p, __VA_ARGS__) { return absent(p, what); }
-#define CLOCKS(name, ...) ABSENT(name, "clocks", const vref r[], size_t n, __VA_ARGS__)
-CLOCKS(GetClock, bool v[])
-CLOCKS(SetClock, const bool v[])
-CLOCKS(GetIntervalDecimal, double v[], fmi3IntervalQualifier q[])
+#define CLOCKS(name, ...) ABSENT(name, "clocks of this kind", const vref r[], size_t n, __VA_ARGS__)
 CLOCKS(GetIntervalFraction, uint64_t v[], uint64_t of[], fmi3IntervalQualifier q[])
-CLOCKS(GetShiftDecimal, double v[])
 CLOCKS(GetShiftFraction, uint64_t v[], uint64_t of[])
 CLOCKS(SetIntervalDecimal, const double v[])
 CLOCKS(SetIntervalFraction, const uint64_t v[], const uint64_t of[])
@@ -253,4 +325,4 @@ ABSENT(GetVariableDependencies, "dependencies of elements; see modelDescription.
        vref r, size_t at[], vref on[], size_t there[], fmi3DependencyKind kinds[], size_t n)
 CJ_EXPORT fmi3Status FMI(EnterConfigurationMode)(void* p) { return absent(p, "structural parameters"); }
 CJ_EXPORT fmi3Status FMI(ExitConfigurationMode)(void* p) { return absent(p, "structural parameters"); }
-CJ_EXPORT fmi3Status FMI(EnterStepMode)(void* p) { return absent(p, "event mode in co-simulation"); }
+

@@ -5,24 +5,27 @@ instance, are packed beside ours.
 """
 
 import os
-import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from xml.etree import ElementTree as ET
+from xml.parsers.expat import ExpatError
 
-from ..model.describe.flaws import nearest
-from ..model.describe.units import parse_unit, quantity
-from ..model.errors import CutjointError, DescriptionError
-from .archive import write_zip
-from .xml_common import LONGEST, element, tool, xml_number, xml_text
+from ...model.base.errors import CutjointError, DescriptionError
+from ...model.base.units import parse_unit, quantity
+from ...model.base.untrusted import check_xml, read_bytes, read_member
+from ...model.describe.inputs import port_of
+from ...model.describe.validation import nearest
+from ..archive import write_zip
+from ..xml_common import LONGEST, element, tool, xml_number, xml_text
 
 COMMON, STRUCTURE, VALUES = (
     (short, f"http://ssp-standard.org/SSP1/SystemStructure{name}")
     for short, name in (("ssc", "Common"), ("ssd", "Description"), ("ssv", "ParameterValues"))
 )
 PARAMETERS = "resources/parameters.ssv"
+LARGEST_XML, LARGEST_FMU = 50_000_000, 1_000_000_000  # bytes; ours have some hundred thousand
 # Types of FMI 2.0 and 3.0 as SSP calls them.
 TYPES = {"Real": "Real", "Float64": "Real", "Float32": "Real", "Integer": "Integer", "Int32": "Integer"}
 TYPES |= {"Boolean": "Boolean", "String": "String"}
@@ -54,14 +57,15 @@ class Component:
 
 def component(path: str | os.PathLike[str]) -> Component:
     """What an FMU says of itself."""
+    content = read_member(path, "modelDescription.xml", LARGEST_XML, "an FMU")
     try:
-        with zipfile.ZipFile(path) as archive:
-            root = ET.fromstring(archive.read("modelDescription.xml"))
-    except (OSError, KeyError, zipfile.BadZipFile, ET.ParseError) as problem:
+        check_xml(content)
+        root = ET.fromstring(content)
+    except (ValueError, LookupError, ExpatError, ET.ParseError) as problem:
         raise CutjointError(f"'{path}' is not an FMU: {problem}") from None
     connectors = {}
     for variable in root.iterfind("ModelVariables/*"):
-        of = variable if variable.tag != "ScalarVariable" else variable[0]
+        of = variable if variable.tag != "ScalarVariable" else next(iter(variable), variable)
         if of.tag not in TYPES or variable.find("Dimension") is not None:
             continue  # SSP 1.0 has neither arrays nor other types
         name, kind = variable.get("name", ""), variable.get("causality", "local")
@@ -83,10 +87,15 @@ def write_ssp(
 ) -> None:
     """Pack FMUs by name into an SSP.
 
-    Connections lead from outputs to inputs, each said as `fmu.variable`; other inputs are left to the host.
-    Parameters and start values are in a parameter set of each FMU, with some `values`, called as
-    `fmu.variable`, instead of its own, numbers or texts with units; a set of all of them is there for
-    importers that take only one.
+    Parameters
+    ----------
+    path : the file to write, usually ending in `.ssp`.
+    fmus : name in the system -> file of the FMU.
+    connections : pairs (output, input), each said as `fmu.variable`; other inputs are left to the host.
+    values : `fmu.variable` -> parameter or start value, a number or a text with a unit, instead of its own.
+    name : of the system.
+
+    Every FMU has a parameter set; one of all of them is there for importers that take only one.
     """
     parts = {key: component(fmu) for key, fmu in fmus.items()}
     joined = [(_place(parts, a, "output"), _place(parts, b, "input")) for a, b in connections]
@@ -106,7 +115,10 @@ def write_ssp(
         own = {n.removeprefix(f"{key}."): x for n, x in (values or {}).items() if n.startswith(f"{key}.")}
         texts[f"resources/{key}.ssv"] = parameter_set({"": part}, own)
     packed = {file: text.encode() for file, text in texts.items()}
-    write_zip(path, packed | {f"resources/{key}.fmu": x.path.read_bytes() for key, x in parts.items()})
+    write_zip(
+        path,
+        packed | {f"resources/{key}.fmu": read_bytes(x.path, LARGEST_FMU, "FMU") for key, x in parts.items()},
+    )
 
 
 def _place(parts: Mapping[str, Component], text: str, kind: str) -> Place:
@@ -115,6 +127,7 @@ def _place(parts: Mapping[str, Component], text: str, kind: str) -> Place:
     if of not in parts:
         raise CutjointError(f"--connect: there is no FMU '{of}' in '{text}'; {nearest(of, parts)}")
     known = [c.name for c in parts[of].of(kind)]
+    variable = port_of(variable, known) if kind == "input" else variable
     if variable not in known:
         raise CutjointError(f"--connect: '{of}' has no {kind} '{variable}'; {nearest(variable, known)}")
     return of, variable

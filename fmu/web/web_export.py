@@ -11,22 +11,37 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from ..model.describe.mechanism import Mechanism
-from ..model.files import check_writable, write_atomically
-from ..model.loading import load
-from ..model.show.measures import most_drive, whole_weight
-from ..model.show.player import STYLE, data, frame_names, scene, script
-from .c_compile import PAGE, compile_for, compilers
-from .c_sources import page_sources
-from .plan import Plan, plan
+from ... import native
+from ...model.base.files import check_writable, write_atomically
+from ...model.describe.mechanism import Mechanism
+from ...model.loading import load
+from ...model.show.measures import drive_range
+from ...model.view.player import STYLE, data, frame_names, scene, script
+from ...native.c_compile import PAGE, compile_for, compilers
+from ...native.c_sources import c_files, fit_sources, generate_c
+from ...native.functions import functions
+from ...native.plan import Plan
+from ...native.variable_layout import plan
 
+STEPPED = ("core.c", "values.c", "samples.c", "linear.c", "svd.c")  # of the core: a page only steps and draws
+DRAWN = (
+    *("cj_outputs", "cj_jacobian", "cj_allowed", "cj_open_loops", "cj_inputs_after"),
+    *("cj_sample_values", "cj_upcoming", "cj_project_to_motion"),
+)
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1")
 # Whatever the names in a description hold: nothing is fetched, and no other code runs.
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'"
 
 
 def export_page(mechanism: Mechanism | str, path: str | os.PathLike[str], **choices: Any) -> Plan:
-    """Write a page that simulates a mechanism; choices are `step`, `stepper`, `substeps` and `inputs`."""
+    """Write a web page that simulates a mechanism in the browser.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or the name of an example, or the path of a description.
+    path : the file to write, usually ending in `.html`.
+    choices : `step`, `stepper`, `substeps` and `inputs`, as of `export`.
+    """
     check_writable(path)
     compilers(PAGE)  # before long work: is there a compiler?
     planned = plan_page(mechanism, **choices)
@@ -78,6 +93,17 @@ def live(plan: Plan, start: Mapping[str, float] | None = None) -> str:
     )
 
 
+def page_sources(plan: Plan) -> tuple[dict[str, str], list[str]]:
+    """The same for a web page, and which of the files are compiled; the linker drops what refers to more."""
+    groups = functions(plan, adjoint=False)
+    written = c_files(native.__name__, *STEPPED, "core.h")
+    written["page.c"] = (files(__package__) / "page.c").read_text("utf-8")
+    texts = fit_sources(plan, written, groups, 2)
+    texts["step.c"] = generate_c("step.c", groups["step.c"])
+    texts["kernels.c"] = generate_c("kernels.c", [f for f in groups["kernels.c"] if f.name() in DRAWN])
+    return texts, [name for name in texts if name.endswith(".c")]
+
+
 def _sliders(plan: Plan, size: float, start: Mapping[str, float]) -> str:
     rows = []
     slots = {slot: v for v in plan.of("input", "hidden") for slot in range(v.slot, v.where.stop)}
@@ -85,10 +111,10 @@ def _sliders(plan: Plan, size: float, start: Mapping[str, float]) -> str:
         if v.kind == "hidden":
             continue
         value, unit = start.get(name, v.start[slot - v.slot]), escape(v.unit.replace(".", "·"))
-        most = most_drive(v, whole_weight(plan.mechanism), size, value)
+        low, high = drive_range(plan.mechanism, slot - plan.first["input"], size, value)
         rows.append(
-            f"<label><span>{escape(name)}</span><input type='range' min='{-most:g}' max='{most:g}' "
-            f"step='{most / 200:g}' value='{value:g}' data-unit='{unit}' "
+            f"<label><span>{escape(name)}</span><input type='range' min='{low:g}' max='{high:g}' "
+            f"step='{(high - low) / 400:g}' value='{value:g}' data-unit='{unit}' "
             f"data-input='{slot - plan.first['input']}'><output></output></label>"
         )
     return "".join(rows)

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import CutjointError
-from .programs import unfinished
+from .marks import mark
+from .subprocesses import remove_if_stopped
 
 FORMATS = ("png", "svg", "pdf")  # of pictures
 
@@ -38,20 +39,22 @@ def picture_format(path: str | os.PathLike[str]) -> str:
 def write_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path to write to; what is there becomes `path` when the block ends well.
 
-    If it does not, or the disk is full, `path` stays as it was and nothing else remains. The
-    yielded path lies in the same folder, since only there renaming is atomic, and has the same
-    ending. A path that is no regular file, such as /dev/stdout or a pipe, is yielded as it is.
+    It carries our mark then (`marks.py`). If the block fails, or the disk is full, `path` stays as it
+    was and nothing else remains. The yielded path lies in the same folder, since only there renaming
+    is atomic, and has the same ending. A path that is no regular file, such as /dev/stdout or a pipe,
+    is yielded as it is.
     """
     path = check_writable(path)
     target = path.resolve()  # keep a link a link
     regular = target.is_file() or not target.exists()
     temporary = target.with_name(f".{target.stem}-{uuid.uuid4().hex[:8]}{target.suffix}")
     try:
-        with unfinished(temporary):
+        with remove_if_stopped(temporary):
             yield temporary if regular else path
-            if regular and target.exists():
-                shutil.copymode(target, temporary)
             if regular:
+                mark(temporary)
+                if target.exists():
+                    shutil.copymode(target, temporary)
                 temporary.replace(target)
     except BrokenPipeError:  # the reader of a pipe has had enough: no fault of the file
         raise

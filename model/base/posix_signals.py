@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from .programs import allow_programs, clear_scratch, stop_programs
+from .subprocesses import allow_programs, clear_scratch, stop_programs
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE = 1.0  # seconds that a command has to end by itself

@@ -79,13 +79,18 @@ def scratch_folder(what_for: str = "") -> Iterator[Path]:
 
 
 @contextmanager
-def unfinished(path: Path) -> Iterator[None]:
+def remove_if_stopped(path: Path) -> Iterator[None]:
     """While this lasts, a file is removed if the process has to stop."""
     _scratch.add(path)
     try:
         yield
     finally:
         _scratch.discard(path)
+
+
+def remove_at_stop(path: Path) -> None:
+    """From now on a file or folder is removed if the process has to stop."""
+    _scratch.add(path)
 
 
 def stop_programs() -> None:

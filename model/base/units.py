@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import isinf, isnan, pi
 from typing import Any, NamedTuple, TypeAlias
 
-from ..errors import DescriptionError
+from .errors import DescriptionError, SimulationError
 
 
 class Unit(NamedTuple):
@@ -75,10 +75,12 @@ _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def parse_unit(text: str) -> Unit | None:
-    """The unit written in `text`, None if it is not one; "1" is no unit at all."""
+    """The unit written in `text`, None if it is not one; "1" is no unit at all, "1/s" one over seconds."""
+    if len(text) > _LONGEST:
+        return None
     unit = Unit(Fraction(1), 0)
-    place = 0
-    while place < len(text) and text != "1":
+    place = 1 if text == "1" or text.startswith("1/") else 0
+    while place < len(text):
         found = _FACTOR.match(text, place)
         if found is None or found[2] not in UNITS or (place == 0 and found[1]):
             return None
@@ -98,6 +100,14 @@ def quantity(value: Any, unit: str | None = None) -> float:
         return float(value if not isinstance(value, bool | str) else "no number")
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise DescriptionError(f"must be a number, not {kind(value)}") from None
+
+
+def seconds(value: Any, what: str) -> float:
+    """A time in seconds, from a number or a text such as "1 ms"; `what` it is begins the sentence if not."""
+    try:
+        return quantity(value, "s")
+    except DescriptionError as problem:
+        raise SimulationError(f"{what} {problem}") from None
 
 
 def _converted(text: str, unit: str) -> float:

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.errors import SimulationError
 from ..engine import Engine
-from ..errors import SimulationError
-from ..manifold.step import VERDICT
-from ..manifold.stepper import Stepper
+from ..manifold.step import STEP_INFO
+from ..manifold.stepper import StepMethod
 from ..state import State
 from ..variables import Variable
 
@@ -18,13 +18,13 @@ ENDS = ("done", "infinite", "open", "not started")
 
 
 class Feedback(NamedTuple):
-    """Inputs u − K (x − x₀) with x = (q, v): K (inputs, nx), x₀ (nx,), or one for every run: (n, …).
+    """Inputs u − K (x − x₀) with x = (q, v, z): K (inputs, nx), x₀ (nx,), or one for every run: (n, …).
 
     `reference` may also follow time, (n, steps, nx).
     """
 
-    gain: Any
-    reference: Any
+    gain: Any  # K
+    reference: Any  # x₀
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,14 @@ class Rollout:
     themselves (`manifold/step.py`).
     """
 
-    q: np.ndarray
-    v: np.ndarray
-    work: np.ndarray
+    q: np.ndarray  # (n, nq): coordinates at the end
+    v: np.ndarray  # (n, nv): speeds at the end
+    z: np.ndarray  # (n, nz): internal states at the end
+    work: np.ndarray  # (n,): energy put in, joules
     steps: np.ndarray  # taken, of each run
     ends: np.ndarray  # of each run: 0 done, 1 became infinite, 2 a loop opened, 3 not started
     verdicts: np.ndarray
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the recorded columns
     time: np.ndarray
     series: np.ndarray | None
     last: np.ndarray
@@ -53,8 +54,8 @@ class Rollout:
         return len(self.q)
 
     def verdict(self, name: str) -> np.ndarray:
-        """One of `VERDICT`, of each run: how many steps were refined, unsettled, undecided, …"""
-        return self.verdicts[:, VERDICT.index(name)]
+        """The verdict `name` of each run: how many steps were refined, unsettled, undecided, …"""
+        return self.verdicts[:, STEP_INFO.index(name)]
 
     def __getitem__(self, name: str) -> np.ndarray:
         """One recorded column over time, (n, samples)."""
@@ -74,6 +75,7 @@ class Runs:
     engine: Engine
     q: np.ndarray
     v: np.ndarray
+    z: np.ndarray
     work: np.ndarray
     u: np.ndarray  # (n or 1, steps or 1, inputs)
     p: np.ndarray  # (n or 1, parameters)
@@ -82,7 +84,7 @@ class Runs:
     h: float
     every: int
     columns: tuple[Variable, ...]
-    stepper: Stepper
+    stepper: StepMethod
     ends: np.ndarray
 
     @property
@@ -90,7 +92,7 @@ class Runs:
         return len(self.q)
 
 
-def planned(
+def plan_batch(
     engine: Engine,
     states: Any,
     steps: int,
@@ -100,36 +102,47 @@ def planned(
     parameters: Any,
     record: Iterable[str],
     every: int,
-    stepper: Stepper,
+    stepper: StepMethod,
     ends: np.ndarray | None,
 ) -> Runs:
     """Everything in arrays, or one sentence that says what does not fit."""
     tree, nu = engine.tree, len(engine.inputs)
+    refuse_motions(engine)
     for name, value, least in (("steps", steps, 0), ("every", every, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise SimulationError(f"'{name}' must be a whole number from {least} on, not {value}")
     if not 0 < h < np.inf:
         raise SimulationError(f"a step must be positive and finite, not {h}")
-    q, v, work, u, p = _unpacked(engine, states)
+    q, v, z, work, u, p = _unpacked(engine, states)
     given = [np.asarray(x, float) for x in (inputs, parameters) if x is not None]
     gains = [np.asarray(x, float) for x in feedback or ()]
-    many = [len(x) for x, alone in ((q, 1), (v, 1)) if x.ndim > alone]
+    many = [len(x) for x in (q, v, z) if x.ndim > 1]
     many += [len(x) for x in given if x.ndim > 1]
     many += [len(x) for x, one in zip(gains, (2, 1), strict=False) if x.ndim > one]
     n = max(many, default=1)
     q, v = _rows(q, n, tree.nq, "coordinates"), _rows(v, n, tree.nv, "speeds")
+    z = _rows(z, n, tree.nz, "internal states")
     u = _inputs(u if inputs is None else inputs, n, int(steps), nu)
     p = _rows(p if parameters is None else parameters, n, engine.equations.p.numel(), "parameters", False)
     for what, array in (("inputs", u), ("parameters", p)):
         if not np.isfinite(array).all():
             raise SimulationError(f"the {what} hold NaN or infinity")
     began = np.zeros(n, np.int64) if ends is None else np.array(np.broadcast_to(ends, n), np.int64)
-    if not (np.isfinite(q[began == DONE]).all() and np.isfinite(v[began == DONE]).all()):
+    if not all(np.isfinite(x[began == DONE]).all() for x in (q, v, z)):
         raise SimulationError("a state must be finite; one holds NaN or infinity")
     columns = exact_outputs(engine, record)
-    back = None if feedback is None else _feedback(gains, n, int(steps), nu, tree.nq + tree.nv)
+    back = None if feedback is None else _feedback(gains, n, int(steps), nu, tree.nq + tree.nv + tree.nz)
     work = np.array(np.broadcast_to(work, n), float)
-    return Runs(engine, q, v, work, u, p, back, int(steps), float(h), int(every), columns, stepper, began)
+    return Runs(engine, q, v, z, work, u, p, back, int(steps), float(h), int(every), columns, stepper, began)
+
+
+def refuse_motions(engine: Engine) -> None:
+    """Driven motions go on during a run, and inputs of many runs at once are held."""
+    if driven := [item.name for item in engine.mechanism.driven]:
+        raise SimulationError(
+            f"'{engine.mechanism.name}' has a driven motion, '{driven[0]}', which many runs at once can't "
+            "follow; drive it by torque or acceleration, or run them one by one"
+        )
 
 
 def exact_outputs(engine: Engine, names: Iterable[str]) -> tuple[Variable, ...]:
@@ -144,23 +157,24 @@ def exact_outputs(engine: Engine, names: Iterable[str]) -> tuple[Variable, ...]:
     return columns
 
 
-def _unpacked(engine: Engine, states: Any) -> tuple[np.ndarray, np.ndarray, Any, np.ndarray, np.ndarray]:
-    """q, v, work, u, p of states."""
+def _unpacked(engine: Engine, states: Any) -> tuple[np.ndarray, ...]:
+    """q, v, z, work, u, p of states."""
+    tree, rest = engine.tree, (np.zeros(()), np.zeros(len(engine.inputs)), engine.parameters({}))
     if isinstance(states, State):
         states = [states]
-    if isinstance(states, tuple) and len(states) == 2 and not isinstance(states[0], State):
-        q, v = (np.asarray(x, float) for x in states)
-        return q, v, 0.0, np.zeros(len(engine.inputs)), engine.parameters({})
+    if isinstance(states, tuple) and len(states) in (2, 3) and not isinstance(states[0], State):
+        q, v, z = (np.asarray(x, float) for x in (*states, np.zeros(tree.nz))[:3])
+        return q, v, z, *rest
     if not all(isinstance(state, State) for state in states):
-        raise SimulationError("states are a list of State, one State, or the arrays (q, v)")
+        raise SimulationError("states are a list of State, one State, or the arrays (q, v) or (q, v, z)")
     if not states:
-        empty = [np.zeros((0, n)) for n in (engine.tree.nq, engine.tree.nv)]
-        return *empty, 0.0, np.zeros(len(engine.inputs)), engine.parameters({})  # type: ignore[return-value]
+        return *(np.zeros((0, n)) for n in (tree.nq, tree.nv, tree.nz)), *rest
+    z = np.array([s.z if s.z.size else np.zeros(tree.nz) for s in states])
     if len(states) == 1:
         s = states[0]
-        return s.q, s.v, s.work, s.u, s.p
-    q, v, u, p = (np.array([getattr(s, name) for s in states]) for name in "qvup")
-    return q, v, np.array([s.work for s in states]), u, p
+        return s.q, s.v, z[0], np.array(s.work), s.u, s.p
+    q, v, work, u, p = (np.array([getattr(s, x) for s in states]) for x in ("q", "v", "work", "u", "p"))
+    return q, v, z, work, u, p
 
 
 def _rows(values: Any, n: int, size: int, what: str, whole: bool = True) -> np.ndarray:
@@ -195,22 +209,23 @@ def _feedback(gains: list[np.ndarray], n: int, steps: int, nu: int, nx: int) -> 
     x0 = x0.reshape(1, 1, -1) if x0.ndim == 1 else x0[:, None] if x0.ndim == 2 else x0
     if K.shape not in ((1, nu, nx), (n, nu, nx)):
         raise SimulationError(
-            f"a gain on q and v has the shape ({nu}, {nx}) or ({n}, {nu}, {nx}), not {K.shape}"
+            f"a gain on q, v and z has the shape ({nu}, {nx}) or ({n}, {nu}, {nx}), not {K.shape}"
         )
     if x0.ndim != 3 or len(x0) not in (1, n) or x0.shape[1] not in (1, steps) or x0.shape[2] != nx:
-        raise SimulationError(f"a reference has {nx} numbers, q and v, not the shape {x0.shape}")
+        raise SimulationError(f"a reference has {nx} numbers, q, v and z, not the shape {x0.shape}")
     if not (np.isfinite(K).all() and np.isfinite(x0).all()):
         raise SimulationError("the feedback holds NaN or infinity")
     return Feedback(np.ascontiguousarray(K), np.ascontiguousarray(x0))
 
 
 def empty(plan: Runs, series: bool) -> Rollout:
-    """Memory for the results; q, v and work start as they are."""
+    """Memory for the results; q, v, z and work start as they are."""
     n, ny, samples = plan.n, len(plan.columns), 1 + plan.steps // plan.every
     kept = np.full((n, samples, ny), np.nan) if series else None
     time = plan.h * plan.every * np.arange(samples)
     extremes = [np.full((n, ny), np.nan) for _ in range(3)]
     names = tuple(column.name for column in plan.columns)
     taken = np.zeros(n, np.int64)
-    ledger = np.zeros((n, len(VERDICT)))
-    return Rollout(plan.q, plan.v, plan.work, taken, plan.ends, ledger, names, time, kept, *extremes)
+    counters = np.zeros((n, len(STEP_INFO)))
+    state = plan.q, plan.v, plan.z, plan.work
+    return Rollout(*state, taken, plan.ends, counters, names, time, kept, *extremes)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..errors import CutjointError
-from .common import (
+from ..base.errors import CutjointError
+from ..cli.common import (
     Options,
     check_targets,
+    load_mechanism,
     positive,
     progress_bar,
     read_gravity,
@@ -22,9 +23,10 @@ EXAMPLE = """
 cutjoint sweep fourbar --vary body.coupler.mass=1:3:0.5 --time 1 -o results
 cutjoint sweep stewart --vary 'body.platform.mass~normal(10,0.5)' --torque all=10 --runs 100000 -o results
 cutjoint sweep mcpherson --vary 'tie_rod~uniform(0.43,0.45)' --runs 512 --sampling sobol -o results
+cutjoint sweep fourbar --vary 'joint.crank_pin.on_child.position[1]~+normal(0, 0.5 mm)' --runs 200 -o results
 cutjoint sweep stewart --samples samples.csv --record energy --keep series -o results
 
-A sweep that was stopped goes on where it was when the same command is given again, and ends with the
+The same command resumes a sweep that was stopped, and ends with the
 same table, whatever the number of workers. Read it with pandas, Polars, DuckDB or
 cutjoint.model.batch.store.read_results.
 """
@@ -36,14 +38,14 @@ def add_arguments(option: Options) -> None:
     text = (
         "a number, by its path or a parameter's name, or input.NAME: =FIRST:LAST:STEP or =VALUE,VALUE, "
         "crossed with the others, or ~uniform(LOW,HIGH), ~normal(MEAN,SPREAD), ~lognormal(MEDIAN,SPREAD), "
-        "~triangular(LOW,PEAK,HIGH)"
+        "~triangular(LOW,PEAK,HIGH); +=… and ~+… add to its nominal value (cutjoint show --parameters)"
     )
     option("--vary", "NAME=…", text, **several)
     option("--samples", "FILE", "a CSV file: a line of names, then a sample a line")
     option("--runs", "N", "how many; the points of the grid if not given", type=int)
     option("--time", "T", "seconds of every run (default: 1)", default="1")
     option("--step", "H", "seconds of every step (default: 0.001)", default="0.001")
-    option("--torque", text="torque or force of motors and cylinders, NAME or 'all'")
+    option("--input --torque", text="torque or force of motors and cylinders, NAME or 'all'")
     option("--gravity")
     option("--record", "NAME", "outputs to keep; the energy if not given", **several)
     option("--keep", "WHAT", "of final, min, max, series (default: the first three)", **several)
@@ -53,20 +55,25 @@ def add_arguments(option: Options) -> None:
     option("--substeps")
     option("--workers", "N", "threads; one a processor if not given", type=int)
     option("--cluster", "ADDRESS", "a Dask scheduler such as tcp://host:8786, or 'local' for processes here")
-    option("-o --output", "FOLDER", "where the rows go; a sweep that is there is gone on with", required=True)
-    option("--plot", "FILE", "draw histograms, scatter and sensitivities (png, svg or pdf)")
+    option(
+        "-o --output",
+        "FOLDER",
+        "where the rows go; an existing sweep is resumed",
+        required=True,
+        writes=True,
+    )
+    option("--plot", "FILE", "draw histograms, scatter and sensitivities (png, svg or pdf)", writes=True)
     option("--progress")
     option("--json")
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..batch.crew import run_sweep
-    from ..batch.results import draw_sweep, write_summary
-    from ..batch.sweep import sweep
-    from ..loading import load
+    from .executors import run_sweep
+    from .results import draw_sweep, write_summary
+    from .sweep import sweep
 
     check_targets(picture=args.plot)
-    mechanism = load(args.mechanism)
+    mechanism = load_mechanism(args)
     inputs = read_torques(args.torque, mechanism)
     planned = sweep(
         mechanism,

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from ..base.errors import CutjointError, SimulationError, how_to_install
 from ..engine import Engine
-from ..errors import CutjointError, SimulationError, brought_by
 from ..state import State
+from .batch_arrays import DONE, exact_outputs
 from .kernels import BatchKernel
 from .rollout import reading, rollout
-from .runs import DONE, exact_outputs
 
 try:
     import gymnasium
     from gymnasium import spaces
     from gymnasium.vector import AutoresetMode, VectorEnv
 except ImportError as problem:
-    raise CutjointError(f"environments need Gymnasium; {brought_by('learn')}") from problem
+    raise CutjointError(f"environments need Gymnasium; {how_to_install('learn')}") from problem
 
 Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Ending = Callable[[np.ndarray], np.ndarray]
-Start = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+Start = Callable[[np.random.Generator, int], tuple[np.ndarray, ...]]
 
 
-class MechanismEnv(VectorEnv):
+class Environment(VectorEnv):
     """`num_envs` mechanisms at once; an action is held for `hold` steps.
 
     Parameters
@@ -36,9 +37,11 @@ class MechanismEnv(VectorEnv):
     reward : (observations, actions) → rewards, a row each.
     ended : observations → which episodes have ended; none ever does if None. One whose state becomes
         infinite, or whose loops open, has ended as well; `infos["failed"]` says which.
-    start : (random generator, n) → q and v of n new episodes; the state's if None.
+    start : (random generator, n) → q and v, and z if it has any, of n new episodes; the state's if None.
     largest : the largest action of each input, or of all; the motors' limits if None.
+    step, hold : seconds of a step, and how many of them an action is held.
     length : steps of an episode, in actions.
+    workers : threads; as many as there are processors if None.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # noqa: RUF012
@@ -74,20 +77,20 @@ class MechanismEnv(VectorEnv):
         batch = gymnasium.vector.utils.batch_space
         self.observation_space = batch(self.single_observation_space, num_envs)
         self.action_space = batch(self.single_action_space, num_envs)
-        self.q, self.v = (np.tile(x, (num_envs, 1)) for x in (state.q, state.v))
+        self.q, self.v, self.z = (np.tile(x, (num_envs, 1)) for x in state.at[:3])
         self._taken = np.zeros(num_envs, int)
         self._over = np.zeros(num_envs, bool)
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """All episodes begin anew."""
+        """All episodes begin anew, with random numbers from `seed`; there are no `options`."""
         super().reset(seed=seed)
         self._begin(np.ones(self.num_envs, bool))
         return self._observed(np.tile(self.state.u, (self.num_envs, 1))), {}
 
     def _begin(self, which: np.ndarray) -> None:
         count = int(which.sum())
-        q, v = self.start(self.np_random, count) if self.start else (self.state.q, self.state.v)
-        self.q[which], self.v[which] = q, v
+        given = self.start(self.np_random, count) if self.start else self.state.at[:3]
+        self.q[which], self.v[which], self.z[which] = (*given, self.state.z)[:3]
         self._taken[which], self._over[which] = 0, False
 
     def step(
@@ -104,7 +107,7 @@ class MechanismEnv(VectorEnv):
             self._begin(anew)
         found = rollout(
             self.engine,
-            (self.q, self.v),
+            (self.q, self.v, self.z),
             self.hold,
             self.h,
             inputs=u,
@@ -112,7 +115,7 @@ class MechanismEnv(VectorEnv):
             workers=self.workers,
             ends=anew.astype(int),
         )
-        self.q, self.v = found.q, found.v
+        self.q, self.v, self.z = found.q, found.v, found.z
         failed = (found.ends != DONE) & ~anew
         self._taken += ~anew
         observed = self._observed(u)
@@ -124,5 +127,10 @@ class MechanismEnv(VectorEnv):
         return observed, rewards, terminated, truncated, {"failed": failed}
 
     def _observed(self, u: np.ndarray) -> np.ndarray:
-        observed: np.ndarray = self._read(self.q, self.v, u, self.state.p, workers=self.workers)
+        observed: np.ndarray = self._read(self.q, self.v, self.z, u, self.state.p, workers=self.workers)
         return observed
+
+
+def __getattr__(name: str) -> Any:
+    """`MechanismEnv`, as it was called."""
+    return import_module("cutjoint").old_name(__name__, name)

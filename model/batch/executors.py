@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 
-from ..errors import CutjointError, brought_by
-from .native import LOOK, threads
+from ..base.errors import CutjointError, how_to_install
+from ..compile.rollout_library import LOOK, threads
 from .store import Store
 from .sweep import Sweep, SweepPart, engine_of, make_part
 
@@ -36,6 +36,11 @@ def run_sweep(
 ) -> Store:
     """Make the parts that are missing in a folder. What is stopped or fails can be gone on with.
 
+    Parameters
+    ----------
+    planned : a sweep, of `sweep`.
+    folder : where its rows are written, as Parquet files.
+    progress : called with the part that is done.
     workers : threads; as many as processors if None. cluster : a Dask `Client`, the address of a
         scheduler, or "local" for processes of this machine.
     """
@@ -59,7 +64,7 @@ def run_sweep(
         if not done:
             raise
         raise CutjointError(
-            f"{problem}; {done} of {planned.parts} parts are kept, the same sweep goes on from there"
+            f"{problem}; {done} of {planned.parts} parts are kept; the same command resumes the sweep"
         ) from problem
     return store
 
@@ -122,7 +127,7 @@ def _client(cluster: Any) -> Iterator[Any]:
         yield cluster
         return
     if find_spec("distributed") is None:
-        raise CutjointError(f"clusters need Dask; {brought_by('cluster')}")
+        raise CutjointError(f"clusters need Dask; {how_to_install('cluster')}")
     import dask
     from distributed import Client
 

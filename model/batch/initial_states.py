@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..describe.parameters import allowed
+from ..base.errors import CutjointError
+from ..describe.parameters import allowed_values
 from ..engine import Engine
-from ..errors import CutjointError
 from ..run import assembly
 from ..state import State
+from .batch_arrays import refuse_motions
 
 
 class Starts(NamedTuple):
@@ -25,17 +26,18 @@ def many_starts(engine: Engine, p: np.ndarray, guess: np.ndarray | None = None) 
 
     `guess` is where assembly begins, `assembly.start_guess(engine)` if None.
     """
+    refuse_motions(engine)
     n, tree = len(p), engine.tree
     guess = assembly.start_guess(engine) if guess is None else guess
-    u, still = np.zeros(len(engine.inputs)), np.zeros(tree.nv)
+    u, still, z = (np.zeros(n) for n in (len(engine.inputs), tree.nv, tree.nz))
     q, v, why = np.full((n, tree.nq), np.nan), np.full((n, tree.nv), np.nan), [""] * n
-    rule = engine.kernel("allowed", lambda eq: allowed(eq.described))
+    rule = engine.kernel("allowed", lambda eq: allowed_values(eq.described))
     fits = np.array([all(x.all() for x in rule(row)) for row in p], bool).reshape(n)
     for k in range(n):
         try:
             if not fits[k]:
                 _refuse(engine, p[k])
-            found, _ = assembly.assemble(engine, State(0.0, guess, still, u, p[k]), {})
+            found, _ = assembly.assemble(engine, State(0.0, guess, still, u, p[k], z=z), {})
             q[k], v[k] = found.q, found.v
         except CutjointError as problem:
             why[k] = " ".join(str(problem).split())

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..compile.kernel import Kernel
 from ..manifold.step import LEFT_OPEN
-from .runs import DONE, INFINITE, OPEN, Rollout, Runs
+from .batch_arrays import DONE, INFINITE, OPEN, Rollout, Runs
 
 
 def roll_out(
@@ -25,24 +25,24 @@ def roll_out(
 
 def _run(plan: Runs, result: Rollout, run: int, step: Kernel, read: Kernel | None) -> None:
     p = plan.p[run if len(plan.p) > 1 else 0]
-    q, v, work = result.q[run], result.v[run], result.work[run : run + 1]
-    u = _inputs(plan, run, 0, q, v)
+    state = q, v, z, work = result.q[run], result.v[run], result.z[run], result.work[run : run + 1]
+    u = _inputs(plan, run, 0, q, v, z)
     for k in range(plan.steps + 1):
         if k:
-            *new, verdict = step(q, v, work, u, p, plan.h)
+            *new, verdict = step(*state, u, p, plan.h)
             if not all(np.isfinite(x).all() for x in (*new, verdict)):
                 result.ends[run] = INFINITE
                 return
             if verdict[LEFT_OPEN]:
                 result.ends[run] = OPEN
                 return
-            q[:], v[:], work[:] = new
+            q[:], v[:], z[:], work[:] = new
             result.verdicts[run] += verdict
             result.steps[run] = k
         if read and k % plan.every == 0:
-            _record(result, run, k // plan.every, np.atleast_1d(read(q, v, u, p)))
+            _record(result, run, k // plan.every, np.atleast_1d(read(q, v, z, u, p)))
         if 0 < k < plan.steps:
-            u = _inputs(plan, run, k, q, v)
+            u = _inputs(plan, run, k, q, v, z)
 
 
 def _record(result: Rollout, run: int, sample: int, y: np.ndarray) -> None:
@@ -53,13 +53,13 @@ def _record(result: Rollout, run: int, sample: int, y: np.ndarray) -> None:
     result.most[run] = np.fmax(result.most[run], y)
 
 
-def _inputs(plan: Runs, run: int, k: int, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _inputs(plan: Runs, run: int, k: int, *state: np.ndarray) -> np.ndarray:
     u = _of(plan.u, run, k)
     if plan.feedback is None:
         return u
     K, x0 = plan.feedback
     gain: np.ndarray = K[run if len(K) > 1 else 0]
-    return u - gain @ (np.concatenate([q, v]) - _of(x0, run, k))
+    return u - gain @ (np.concatenate(state) - _of(x0, run, k))
 
 
 def _of(array: np.ndarray, run: int, k: int) -> np.ndarray:

@@ -1,16 +1,25 @@
 """Any traced function at many places at once."""
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
+from ..base.errors import SimulationError
+from ..compile.rollout_library import (
+    INTEGER,
+    INTEGERS,
+    NUMBERS,
+    Code,
+    Places,
+    blocks,
+    loop,
+    memory_of,
+    threads,
+    together,
+)
 from ..engine import Engine
-from ..equations.terms import Equations
-from ..errors import SimulationError
-from .native import INTEGER, INTEGERS, NUMBERS, Code, Places, blocks, loop, memory_of, threads, together
+from ..kernels import Trace, trace_of
 
 
 class BatchKernel:
@@ -19,10 +28,15 @@ class BatchKernel:
     It runs as many places side by side as the processor has lanes. Without a compiler it runs in CasADi's
     virtual machine; a function that branches runs compiled, one place after the other. What is computed at
     a place does not depend on the others. Matrices are rows in column order.
+
+    Parameters
+    ----------
+    engine, name : the mechanism, and a traced function of it, as of `Engine.kernel`.
+    make : traces a function of one's own from the equations, which then has that name.
     """
 
-    def __init__(self, engine: Engine, name: str, make: Callable[[Equations], ca.Function] | None = None):
-        self.name = name
+    def __init__(self, engine: Engine, name: str, make: Trace | None = None):
+        self.name, make = name, trace_of(name, make)
         self.code = engine.lanes(name, make)
         if self.code is not None:
             self.sizes_in, self.sizes_out = self.code.sizes_in, self.code.sizes_out

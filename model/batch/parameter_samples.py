@@ -8,36 +8,42 @@ sequence at its place, so any part of a sweep can be made by itself.
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 from scipy.stats import qmc
 
-from ..describe.flaws import nearest
-from ..describe.units import quantity
-from ..errors import CutjointError, DescriptionError
+from ..base.errors import CutjointError, DescriptionError
+from ..base.units import quantity
+from ..base.untrusted import LARGEST_TABLE, read_text
+from ..describe.validation import nearest
 
 SAMPLINGS = ("random", "sobol", "halton", "latin")
 Grid = tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]  # names, and rows of values
 MOST_POINTS = 10**8
-_WORD = re.compile(r"([^=~]+)(=|~)(.*)", re.S)
+_WORD = re.compile(r"([^=~+]+)(\+=|~\s*\+|=|~)(.*)", re.S)
 _DISTRIBUTION = re.compile(r"(\w+)\(([^()]*)\)")
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """A law by name and its numbers; `quantiles` are its values at probabilities."""
+    """A law by name and its numbers, around `nominal`; `quantiles` are its values at probabilities."""
 
     name: str
     numbers: tuple[float, ...]
+    nominal: float = 0.0  # what is added to what the law gives
 
     def quantiles(self, probability: np.ndarray) -> np.ndarray:
+        return self.nominal + self._deviations(probability)
+
+    def _deviations(self, probability: np.ndarray) -> np.ndarray:
         a, b, *c = self.numbers
         if self.name == "uniform":
             return a + (b - a) * probability
@@ -116,21 +122,30 @@ def grid_size(grids: Sequence[Grid]) -> int:
     return math.prod(len(rows) for _, rows in grids)
 
 
-Units = Callable[[str], str | None]  # of what a name stands for
+class Nominal(NamedTuple):
+    """The unit of a number and its value as described; None where that is said later, or not known."""
+
+    unit: str | None = None
+    value: float | None = None
 
 
-def variation(word: str, units: Units = lambda name: None) -> Variation:
-    """NAME=FIRST:LAST:STEP, NAME=VALUE,VALUE,… or NAME~LAW(…)."""
+Described = Callable[[str], Nominal]  # what a name stands for
+
+
+def variation(word: str, described: Described = lambda name: Nominal()) -> Variation:
+    """NAME=FIRST:LAST:STEP, NAME=VALUE,VALUE,… or NAME~LAW(…); += and ~+ add to the nominal value."""
     found = _WORD.fullmatch(word.strip())
     if not found:
         raise CutjointError(
-            f"--vary takes NAME=FIRST:LAST:STEP, NAME=VALUE,VALUE or NAME~normal(MEAN,SPREAD), not '{word}'"
+            f"--vary takes NAME=FIRST:LAST:STEP, NAME=VALUE,VALUE or NAME~normal(MEAN,SPREAD), not '{word}'; "
+            "NAME+=… and NAME~+… add to its nominal value"
         )
     name, sign, text = (part.strip() for part in found.groups())
-    unit = units(name)
-    if sign == "~":
-        return Variation(name, law=distribution(name, text, unit))
-    return Variation(name, _points(name, text, unit))
+    unit, value = described(name)
+    nominal = (value or 0.0) if "+" in sign else 0.0
+    if "~" in sign:
+        return Variation(name, law=replace(distribution(name, text, unit), nominal=nominal))
+    return Variation(name, tuple(nominal + x for x in _points(name, text, unit)))
 
 
 def distribution(name: str, text: str, unit: str | None = None) -> Distribution:
@@ -186,15 +201,13 @@ def _number(name: str, text: str, unit: str | None = None) -> float:
     return value
 
 
-def listed_samples(path: str | Path) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]:
+def read_samples(path: str | Path) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]:
     """Names and rows of a CSV file whose first line has the names."""
     try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            header, *lines = [row for row in csv.reader(file) if any(cell.strip() for cell in row)] or [[]]
-    except (OSError, UnicodeDecodeError, csv.Error) as problem:
-        raise CutjointError(
-            f"can't read the samples '{path}': {getattr(problem, 'strerror', None) or problem}"
-        ) from None
+        reader = csv.reader(io.StringIO(read_text(path, LARGEST_TABLE, "table", "CSV"), newline=""))
+        header, *lines = [row for row in reader if any(cell.strip() for cell in row)] or [[]]
+    except (DescriptionError, csv.Error) as problem:
+        raise CutjointError(f"can't read the samples '{path}': {problem}") from None
     names = tuple(cell.strip() for cell in header)
     if not names or not lines:
         raise CutjointError(f"'{path}' has no samples: give a line of names and lines of numbers")
@@ -216,13 +229,13 @@ def samples(
     sampling: str = "random",
     seed: int = 0,
     table: str | Path | None = None,
-    units: Units = lambda name: None,
+    described: Described = lambda name: Nominal(),
 ) -> Samples:
     """What a sweep takes its runs from; one sentence if that makes no sense."""
-    found = [variation(x, units) if isinstance(x, str) else x for x in varied]
+    found = [variation(x, described) if isinstance(x, str) else x for x in varied]
     grids: list[Grid] = [((x.name,), tuple((p,) for p in x.points)) for x in found if x.law is None]
     if table is not None:
-        grids.insert(0, listed_samples(table))
+        grids.insert(0, read_samples(table))
     laws = tuple((x.name, x.law) for x in found if x.law is not None)
     names = [name for group, _ in grids for name in group] + [name for name, _ in laws]
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from os import PathLike
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..files import write_atomically
-from .store import SUMMARY, read_columns, read_results, read_told
+from ..base.files import write_atomically
+from .store import SUMMARY, read_columns, read_results, read_summary
 
 Folder = str | PathLike[str]
 QUANTILES = {"5 %": 0.05, "median": 0.5, "95 %": 0.95}
@@ -26,7 +27,7 @@ def sweep_summary(folder: Folder) -> dict[str, Any]:
     A sensitivity is the change of an output with one standard deviation of a varied number, by least squares
     over all runs that got done; `explained` is the part of the output's variance that the sum of them has.
     """
-    told = read_told(folder)
+    told = read_summary(folder)
     varied, outputs = told["names"], result_names(folder)
     ends: Counter[str] = Counter()
     odd: dict[str, list[dict[str, Any]]] = {}
@@ -108,11 +109,12 @@ def write_summary(folder: Folder) -> dict[str, Any]:
 def draw_sweep(folder: Folder, path: Folder, outputs: list[str] | None = None) -> None:
     """A row an output: histogram, scatter over what it depends on most, and a tornado of sensitivities."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
-    told = read_told(folder)
+    told = read_summary(folder)
     varied, chosen = told["names"], (outputs or result_names(folder))[:SHOWN]
     effects = effects_of(folder, varied, chosen)
-    figure = Figure(figsize=(13, 3.2 * max(len(chosen), 1)), layout="constrained")
+    figure = Figure(figsize=(13, 3.4 * max(len(chosen), 1)), layout="constrained")
     axes = figure.subplots(max(len(chosen), 1), 3, squeeze=False)
     for row, name in zip(axes, chosen, strict=False):
         slopes = {k: v for k, v in effects.get(name, {}).items() if k != "explained"}
@@ -121,13 +123,26 @@ def draw_sweep(folder: Folder, path: Folder, outputs: list[str] | None = None) -
         done = found["end"] == "done"
         x, y = found[most][done].astype(float), found[name][done].astype(float)
         row[0].hist(y, bins=min(60, max(10, int(np.sqrt(len(y))))) if len(y) else 10, color="#1f77b4")
-        row[0].set(xlabel=name, ylabel="runs")
+        row[0].set(xlabel=in_lines(name), ylabel="runs")
         few = slice(None, None, max(1, len(x) // DOTS))
         row[1].plot(x[few], y[few], ".", markersize=2, alpha=0.5)
-        row[1].set(xlabel=most, ylabel=name)
+        row[1].set(xlabel=in_lines(most), ylabel=in_lines(name))
         order = sorted(slopes, key=lambda k: abs(slopes[k]))
-        row[2].barh(order, [slopes[k] for k in order], color="#d62728")
+        row[2].barh([in_lines(k) for k in order], [slopes[k] for k in order], color="#d62728")
         row[2].axvline(0, color="black", linewidth=0.8)
-        row[2].set(xlabel=f"change of {name} with one deviation")
+        row[2].set(xlabel=in_lines(f"change of {name} with one standard deviation"))
+        for panel in row:
+            panel.xaxis.set_major_locator(MaxNLocator(nbins=4))
+            panel.tick_params(labelsize=8)
     with write_atomically(path) as temporary:
         figure.savefig(temporary, dpi=120)
+
+
+def in_lines(name: str, width: int = 30) -> str:
+    """A long name in several lines, broken behind points and spaces, so that it fits beside an axis."""
+    lines = [""]
+    for part in re.split(r"(?<=[. ])", name):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)

@@ -1,10 +1,10 @@
 """Many motions of one mechanism at once: every run has its own start, inputs and parameters.
 
-Runs go side by side in the lanes of the processor, blocks of them on all its cores, and nothing of Python
-is inside. A lane that judges its step too rough, or starts from rest, takes the refined step of
+Runs go side by side in the lanes of the processor (SIMD), blocks of them on all its cores, and nothing of
+Python is inside. A lane that judges its step too rough, or starts from rest, takes the refined step of
 `manifold/step.py` by itself. So no run depends on its neighbours, on their number or on the number of
-threads, not in the last bit; from `Simulation.step` it differs by round-off, because vectors have
-sines of their own.
+threads, not in the last bit; from `Simulation.step` it differs by round-off, because vectors have sines of
+their own.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,15 +14,15 @@ import casadi as ca
 import numpy as np
 
 from ..compile.kernel import Kernel
+from ..compile.rollout_library import Code, Job, blocks, loop, memory_of, threads, together
 from ..engine import Engine
 from ..equations.terms import Equations
-from ..manifold.step import LEFT_OPEN, VERDICT, single
+from ..manifold.step import LEFT_OPEN, STEP_INFO, single
 from ..run.steppers import stepper as chosen_stepper
 from ..state import State
 from ..variables import Variable
-from .native import Code, Job, blocks, loop, memory_of, threads, together
-from .runs import Feedback, Rollout, Runs, empty, planned
-from .virtual import roll_out
+from .batch_arrays import Feedback, Rollout, Runs, empty, plan_batch
+from .interpreter import roll_out
 
 PLAIN = "plain step"
 PLAIN_FIRST = ("runge_kutta", "single")  # steppers that begin with it
@@ -30,7 +30,7 @@ PLAIN_FIRST = ("runge_kutta", "single")  # steppers that begin with it
 
 def rollout(
     engine: Engine,
-    states: State | Sequence[State] | tuple[Any, Any],
+    states: State | Sequence[State] | tuple[Any, ...],
     steps: int,
     step: float = 1e-3,
     *,
@@ -47,21 +47,27 @@ def rollout(
     progress: Callable[[float], None] | None = None,
     ends: np.ndarray | None = None,
 ) -> Rollout:
-    """Take `steps` steps of length `step` from many states.
+    """Take `steps` steps of length `step`, seconds, from many states at once.
 
+    Parameters
+    ----------
+    engine : the mechanism.
     states : a list of `State`, which bring inputs and parameters with them; or one, for all runs; or the
-        arrays (q, v), with a row a run.
+        arrays (q, v), or (q, v, z) where drives or friction have internal states that are not zero, with a
+        row a run.
     inputs : (inputs,) for all, (n, inputs) held, or (n, steps, inputs); the states' own, or zero, if None.
     feedback : a gain on the state, beside the inputs.
     parameters : (parameters,) for all, or (n, parameters); the states' or the description's if None.
     record : outputs, read at the start and after every `every` steps. series=False keeps only the last,
         the least and the greatest of each.
+    stepper, substeps : as of `Simulation`.
     workers : threads; as many as there are processors if None.
     lanes : False takes one run after the other, by the step of `Simulation` to the last bit.
+    progress : called with the part that is done.
     ends : runs that are not 0 here are not begun.
     """
     how = chosen_stepper(stepper, substeps)
-    plan = planned(engine, states, steps, step, inputs, feedback, parameters, record, every, how, ends)
+    plan = plan_batch(engine, states, steps, step, inputs, feedback, parameters, record, every, how, ends)
     result = empty(plan, series)
     taken = engine.kernel(*how.traced())
     if plan.n and taken.compiled:
@@ -73,13 +79,13 @@ def rollout(
 
 
 def reading(engine: Engine, columns: Sequence[Variable]) -> tuple[str, Callable[[Equations], ca.Function]]:
-    """(q, v, u, p) → chosen outputs: a name of its own, and what traces it; the rest is not computed."""
+    """(q, v, z, u, p) → chosen outputs: a name of its own, and what traces it; the rest is not computed."""
     rows = [column.where.start for column in columns]
 
     def chosen(eq: Equations) -> ca.Function:
-        whole = engine.traced("outputs")
-        symbols = [eq.q, eq.v, eq.u, eq.p]
-        return ca.Function("chosen", symbols, [whole(*symbols)[rows]], ["q", "v", "u", "p"], ["y"])
+        whole = engine.functions.outputs
+        symbols = [eq.q, eq.v, eq.z, eq.u, eq.p]
+        return ca.Function("chosen", symbols, [whole(*symbols)[rows]], ["q", "v", "z", "u", "p"], ["y"])
 
     chosen.__module__ = __name__
     return f"outputs {' '.join(map(str, rows))}", chosen
@@ -101,12 +107,13 @@ def _native(
         read = (plain and engine.lanes(*name)) or engine.kernel(*name)
     u, p = plan.u, plan.p
     K, x0 = plan.feedback or Feedback(None, None)
-    nu, nx = u.shape[2], tree.nq + tree.nv
+    nu, nx = u.shape[2], tree.nq + tree.nv + tree.nz
     job = Job(
         *(Code.of(found) for found in (plain, step, read)),
-        *(tree.nq, tree.nv, nu, p.shape[1], len(plan.columns), len(VERDICT), LEFT_OPEN, bool(tree.cuts)),
+        *(tree.nq, tree.nv, tree.nz, nu, p.shape[1], len(plan.columns)),
+        *(len(STEP_INFO), LEFT_OPEN, bool(tree.cuts)),
         *(plan.n, plan.steps, plan.every, plan.h),
-        *(memory_of(x) for x in (result.q, result.v, result.work, u, p, K, x0)),
+        *(memory_of(x) for x in (result.q, result.v, result.z, result.work, u, p, K, x0)),
         *(_run_distance(u), u.shape[2] * (u.shape[1] > 1), _run_distance(p)),
         *(0, 0, 0) if K is None else (_run_distance(K), _run_distance(x0), nx * (x0.shape[1] > 1)),
         *(

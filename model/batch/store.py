@@ -10,6 +10,8 @@ import contextlib
 import io
 import json
 import os
+import warnings
+import zlib
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,18 +19,22 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CutjointError, brought_by
-from ..files import write_atomically
+from ..base.errors import CutjointError, how_to_install
+from ..base.files import write_atomically
+from ..base.untrusted import read_text
 from .sweep import Sweep, SweepPart
 
 TOLD = "sweep.json"
 SUMMARY = "summary.json"
+CHECKSUM = "checksum of values"
+LARGEST_TOLD = 10_000_000  # bytes; tables of samples are not in it
+LARGEST_PART = 1_000_000_000  # bytes in memory
 
 
 def need_parquet() -> None:
     """One sentence if pyarrow is missing, before the work starts."""
     if find_spec("pyarrow") is None:
-        raise CutjointError(f"sweeps are written by pyarrow; {brought_by('sweep')}")
+        raise CutjointError(f"sweeps are written by pyarrow; {how_to_install('sweep')}")
 
 
 class Store:
@@ -51,7 +57,7 @@ class Store:
             raise CutjointError(f"can't write to the folder '{folder}': permission denied; choose another")
         known = folder / TOLD
         if known.exists():
-            before = read_told(folder)
+            before = read_summary(folder)
             other = [key for key in told if before.get(key) != told[key]]
             if other:
                 raise CutjointError(
@@ -71,17 +77,20 @@ class Store:
         return part_path(self.folder, number)
 
     def missing(self) -> list[int]:
-        """Parts that are not there, or damaged."""
-        return [k for k in range(self.sweep.parts) if not self._whole(k)]
+        """Parts that are not there, or damaged; those are named."""
+        missing = [k for k in range(self.sweep.parts) if not self._whole(k)]
+        damaged = [self.path(k).name for k in missing if self.path(k).exists()]
+        if damaged:
+            more = f" and {len(damaged) - 3} more" if len(damaged) > 3 else ""
+            names = ", ".join(damaged[:3]) + more
+            warnings.warn(f"'{self.folder}': damaged, and made again: {names}", stacklevel=3)
+        return missing
 
     def _whole(self, number: int) -> bool:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         rows = min(self.sweep.size, self.sweep.runs - number * self.sweep.size)
         try:
-            return bool(pq.read_metadata(self.path(number)).num_rows == rows)
-        except (OSError, pa.ArrowException):
+            return bool(read_part(self.path(number)).num_rows == rows)
+        except CutjointError:
             return False
 
     def write(self, part: SweepPart) -> None:
@@ -105,36 +114,87 @@ def in_parquet(part: SweepPart) -> bytes:
             arrays[name] = pa.ListArray.from_arrays(pa.array(ends), pa.array(column.ravel()))
         else:
             arrays[name] = pa.array(column)
-    file = io.BytesIO()
-    pq.write_table(pa.table(arrays), file, compression="zstd")
+    file, table = io.BytesIO(), pa.table(arrays)
+    table = table.replace_schema_metadata({CHECKSUM: values_checksum(table)})
+    pq.write_table(table, file, compression="zstd")
     return file.getvalue()
 
 
-def read_told(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a folder says that its rows are of."""
+def values_checksum(table: Any) -> str:
+    """Of names and values, wherever a file keeps them."""
+    import pyarrow as pa
+
+    total = 0
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        parts = [name.encode()]
+        if pa.types.is_list(column.type):
+            parts.append(column.value_lengths().to_numpy(zero_copy_only=False).tobytes())
+            column = column.flatten()
+        if pa.types.is_string(column.type):
+            parts.append("\0".join(map(str, column.to_pylist())).encode())
+        else:
+            parts.append(column.to_numpy(zero_copy_only=False).tobytes())
+        for part in parts:
+            total = zlib.crc32(part, total)
+    return f"{total:08x}"
+
+
+def read_part(path: Path, names: list[str] | None = None) -> Any:
+    """Columns of a part; of a whole one the values must be those that were written."""
+    import pyarrow as pa
+
     try:
-        found: dict[str, Any] = json.loads((Path(folder) / TOLD).read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise CutjointError(f"'{folder}' holds no sweep: {problem.strerror}") from None
-    except ValueError:
-        raise CutjointError(
-            f"'{Path(folder) / TOLD}' is damaged; remove the folder and sweep again"
-        ) from None
-    return found
+        table = _table(path, names)
+        kept = (table.schema.metadata or {}).get(CHECKSUM.encode(), b"").decode()
+        if names is not None or kept == values_checksum(table):
+            return table
+    except (OSError, ValueError, MemoryError, pa.ArrowException):  # ValueError: text that is none
+        pass
+    raise CutjointError(f"'{path}' is missing or damaged; the same sweep makes it again")
+
+
+def _table(path: Path, names: list[str] | None) -> Any:
+    """The rows of a part, batch by batch: a few bytes can say a number, or a long text, without end."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    batches, size = [], 0
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=1000, columns=names):
+            batches.append(batch)
+            size += batch.nbytes
+            if size > LARGEST_PART:
+                raise ValueError("larger than any part")
+        schema = batches[0].schema if batches else file.schema_arrow
+        return pa.Table.from_batches(batches, schema.with_metadata(file.schema_arrow.metadata))
+
+
+def read_summary(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a folder says that its rows are of."""
+    path = Path(folder) / TOLD
+    if not path.is_file():
+        raise CutjointError(f"'{folder}' holds no sweep: there is no {TOLD}")
+    try:
+        found = json.loads(read_text(path, LARGEST_TOLD, "sweep"))
+    except (ValueError, RecursionError):
+        found = None
+    names = found.get("names") if isinstance(found, dict) else None
+    if not isinstance(names, list) or not all(isinstance(x, str) for x in (*names, found.get("name"))):
+        raise CutjointError(f"'{path}' is damaged; remove the folder and sweep again")
+    return dict(found)
 
 
 def read_columns(folder: str | os.PathLike[str], names: list[str] | None = None) -> Iterator[dict[str, Any]]:
     """Columns of one part after the other, in the order of runs: no more than a part is in memory."""
     need_parquet()
-    import pyarrow.parquet as pq
-
     for path in sorted(Path(folder).glob("part-*.parquet")):
-        table = pq.read_table(path, columns=names)
+        table = read_part(path, names)
         yield {name: table[name].to_numpy() for name in table.column_names}
 
 
 def read_results(folder: str | os.PathLike[str], names: list[str] | None = None) -> dict[str, np.ndarray]:
-    """Columns of all runs by name; series are arrays of arrays."""
+    """Columns of all runs in a sweep's `folder`, all or those in `names`; series are arrays of arrays."""
     parts = list(read_columns(folder, names))
     if not parts:
         raise CutjointError(f"'{folder}' holds no results yet; run the sweep")

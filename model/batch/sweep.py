@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,23 +17,23 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import CutjointError, UnknownName
 from ..compile.cache import source_digest
 from ..compile.kernel import digest
 from ..describe import parameters
-from ..describe.flaws import Flaw, nearest
 from ..describe.mechanism import Mechanism
+from ..describe.validation import Flaw, nearest
 from ..describe.writer import write
 from ..engine import Engine
 from ..equations.topology import span
-from ..errors import CutjointError
 from ..loading import load
 from ..run.assembly import start_guess
 from ..run.steppers import stepper as chosen_stepper
 from ..variables import variables
+from .batch_arrays import DONE, ENDS, NOT_STARTED, Rollout, exact_outputs
+from .initial_states import Starts, many_starts
+from .parameter_samples import Nominal, Samples, Variation, samples
 from .rollout import rollout
-from .runs import DONE, ENDS, NOT_STARTED, Rollout, exact_outputs
-from .starts import Starts, many_starts
-from .vary import Samples, Variation, samples
 
 KEPT = ("final", "min", "max", "series")
 INPUT = "input."
@@ -49,17 +50,18 @@ class Sweep:
 
     mechanism: Mechanism  # with what is varied as its parameters
     where: tuple[tuple[str, str], ...]  # each varied name, and the parameter or input that it sets
-    samples: Samples
-    inputs: tuple[tuple[str, float], ...]
-    duration: float
-    step: float
-    record: tuple[str, ...]
-    keep: tuple[str, ...]
-    every: int
-    substeps: int | None
+    samples: Samples  # what the varied names are in each run
+    inputs: tuple[tuple[str, float], ...]  # held in all runs
+    duration: float  # of a run, seconds
+    step: float  # seconds
+    record: tuple[str, ...]  # outputs
+    keep: tuple[str, ...]  # what of them: final, min, max, series
+    every: int  # steps between two records
+    substeps: int | None  # as of `Simulation`
 
     @property
     def runs(self) -> int:
+        """How many there are."""
         return self.samples.runs
 
     @property
@@ -69,17 +71,19 @@ class Sweep:
 
     @property
     def parts(self) -> int:
+        """Files that the rows are in."""
         return -(-self.runs // self.size)
 
     @property
     def steps(self) -> int:
+        """Of a run."""
         return max(0, round(self.duration / self.step))
 
     def told(self) -> dict[str, Any]:
         """The sweep in plain words; another one differs in some of them."""
         own = {k: v for k, v in vars(self).items() if k not in ("mechanism", "samples", "where")}
         varied = {k: v for k, v in vars(self.samples).items() if k not in ("laws", "grids")}
-        laws = {name: [law.name, *law.numbers] for name, law in self.samples.laws}
+        laws = {name: [law.name, *law.numbers, law.nominal] for name, law in self.samples.laws}
         found = {"name": self.mechanism.name, "mechanism": digest(write(self.mechanism)), **own}
         told = {**found, **varied, "laws": laws, "grids": self.samples.grids, "rows_in_a_part": self.size}
         told["version_of_cutjoint"] = source_digest()  # another one may round differently
@@ -106,11 +110,20 @@ def sweep(
 ) -> Sweep:
     """A sweep over a mechanism, checked: everything that is wrong with it is said before it starts.
 
+    Parameters
+    ----------
+    mechanism : Mechanism, or the name of an example, or the path of a description.
     vary : such as "body.platform.mass=5:15:0.5", "joint.rod.length~normal(0.7,0.002)", "input.motor1=1,2";
-        names of parameters, paths of numbers, or inputs.
+        names of parameters, paths of numbers, or inputs. "+=-1 mm,1 mm" and "~+normal(0,0.5 mm)" add to the
+        nominal value, which is what the description or `inputs` has.
     duration, step : seconds of every run, and of its steps.
     record : outputs, of which the last, least and greatest values are kept, or all as "series", read after
         every `every` steps; the energy if None.
+    keep : what of them: "final", "min", "max", "series".
+    runs, sampling, seed : how many samples of laws are drawn ("random", "sobol", "halton", "latin"), and
+        the number they follow from.
+    inputs : input -> value held in all runs; zero if not named.
+    gravity, substeps : as of `Simulation`.
     table : a CSV file with a line of names and a sample a line.
     """
     described = load(mechanism) if isinstance(mechanism, str) else mechanism
@@ -127,16 +140,15 @@ def sweep(
         if word not in KEPT:
             raise CutjointError(f"there is no way '{word}' to keep results; {nearest(word, KEPT)}")
     chosen_stepper("runge_kutta", substeps)
-    found = samples(vary, runs, sampling, seed, table, partial(_unit, described))
+    found = samples(vary, runs, sampling, seed, table, partial(_nominal, described, inputs or {}))
     changed, where = _with_parameters(described, found.names)
-    for name in inputs or {}:
-        if name not in changed.inputs():
-            raise CutjointError(f"there is no input '{name}'; {nearest(name, changed.inputs())}")
+    known = variables(changed, span(changed)).inputs
+    held = {known.find(name).name: known.find(name).numbers(x).item() for name, x in (inputs or {}).items()}
     result = Sweep(
         changed,
         where,
         found,
-        tuple(sorted((name, float(value)) for name, value in (inputs or {}).items())),
+        tuple(sorted(held.items())),
         float(duration),
         float(step),
         tuple(("energy",) if record is None else record),
@@ -148,15 +160,21 @@ def sweep(
     return result
 
 
-def _unit(mechanism: Mechanism, name: str) -> str | None:
-    """Of a number that can be varied; what is none is said by `_with_parameters`."""
+def _nominal(mechanism: Mechanism, held: Mapping[str, Any], name: str) -> Nominal:
+    """Unit and value of a number that can be varied; what is none is said by `_with_parameters`."""
     if name.startswith(INPUT):
-        inputs = variables(mechanism, span(mechanism)).inputs.named
-        return inputs[name.removeprefix(INPUT)].unit if name.removeprefix(INPUT) in inputs else None
+        known = variables(mechanism, span(mechanism)).inputs
+        with suppress(UnknownName):
+            found = known.find(name.removeprefix(INPUT))
+            given = {known.find(key).name: known.find(key).numbers(x).item() for key, x in held.items()}
+            return Nominal(found.unit, given.get(found.name, 0.0))
+        return Nominal()
+    path = mechanism.parameters.get(name, name)
     try:
-        return parameters.locate(mechanism, mechanism.parameters.get(name, name)).unit
+        at = parameters.locate(mechanism, path)
     except Flaw:
-        return None
+        return Nominal()
+    return Nominal(at.unit, float(parameters.lookup(mechanism, path)) if at.alone else None)
 
 
 def _with_parameters(
@@ -166,10 +184,12 @@ def _with_parameters(
     named, where = dict[str, str](), []
     for k, name in enumerate(names):
         if name.startswith(INPUT):
-            if name.removeprefix(INPUT) not in mechanism.inputs():
-                known = [INPUT + x for x in mechanism.inputs()]
-                raise CutjointError(f"there is no input '{name}'; {nearest(name, known)}")
-            where.append((name, name))
+            inputs = variables(mechanism, span(mechanism)).inputs
+            try:
+                where.append((name, INPUT + inputs.find(name.removeprefix(INPUT)).name))
+            except UnknownName:
+                known = [INPUT + x for x in (*inputs.named, *inputs.aliases)]
+                raise CutjointError(f"there is no input '{name}'; {nearest(name, known)}") from None
             continue
         path = mechanism.parameters.get(name, name)
         try:

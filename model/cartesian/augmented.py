@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
-from ..thresholds import RANK, SOFTNESS, SWEEPS
+from ..base.thresholds import RANK, REGULARIZATION, SWEEPS
 
 Array = np.ndarray
 
@@ -14,14 +14,14 @@ def cartesian_multipliers(M: Array, Cq: Array, f: Array, ddq: Array) -> Array:
     return lam
 
 
-def augmented(M: Array, Cq: Array, f: Array, c: Array) -> tuple[Array, Array]:
+def solve_augmented(M: Array, Cq: Array, f: Array, c: Array) -> tuple[Array, Array]:
     """a and λ of M a + C_qᵀλ = f, C_q a = c, for any rank of C_q.
 
     M is singular along the Euler parameters themselves and for bodies without inertia, so the whole
     matrix is factorized, with −μ in its corner and λ carried over a few times (proximal multipliers).
     """
     n, m = len(f), len(c)
-    mu = SOFTNESS * (Cq**2).sum() / max(m, 1) * n / np.trace(M)
+    mu = REGULARIZATION * (Cq**2).sum() / max(m, 1) * n / np.trace(M)
     K = np.zeros((n + m, n + m))
     K[:n, :n], K[:n, n:], K[n:, :n] = M, Cq.T, Cq
     K[range(n, n + m), range(n, n + m)] = -mu

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import AssemblyError, SimulationError
+from ..base.thresholds import RANK
 from ..compile.kernel import kernel
 from ..describe.mechanism import Mechanism
 from ..describe.motors import tells_motion
-from ..errors import AssemblyError, SimulationError
 from ..joints.euler import multiply
 from ..laws import Law
 from ..loading import load
 from ..manifold.newton import descend
 from ..manifold.rank import rank
-from ..run.integrate import Projected, run_recorded
+from ..run.integrate import Projected, run_and_record
 from ..run.trajectory import Trajectory
 from ..simulation import Simulation
-from ..thresholds import RANK
-from .augmented import augmented, cartesian_multipliers
+from .augmented import cartesian_multipliers, solve_augmented
 from .drives import Laws
 from .lock import Lock
 from .system import System, system
@@ -40,6 +40,7 @@ class CartesianSimulation:
     gravity : number g for (0, 0, −g), or a vector; the description's own if None.
     baumgarte : (α, β) of Q_s = −2α Ċ − β² C, 1/s each; (0, 0) for none.
     start : joint -> coordinates held while the mechanism is first assembled.
+    compile : as of `Simulation`; False unless told, since most runs are short.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class CartesianSimulation:
         """q̈ and λ of system (27) with Baumgarte's terms."""
         M, f, C, Cq, Ct, Qc = self._terms(t, q, dq)
         alpha, beta = self.baumgarte
-        ddq, lam = augmented(M, Cq, f, Qc - 2 * alpha * (Cq @ dq + Ct) - beta**2 * C)
+        ddq, lam = solve_augmented(M, Cq, f, Qc - 2 * alpha * (Cq @ dq + Ct) - beta**2 * C)
         if not np.isfinite(ddq).all():
             raise SimulationError(
                 f"the accelerations of '{self.mechanism.name}' are not finite at t = {t:g} s; give every "
@@ -127,10 +128,10 @@ class CartesianSimulation:
         start = self.time, np.concatenate([self.q, self.dq, [0.0]])
         solver = Projected(slope, self._unit, n, start, self.time + duration, tolerance)
         columns = self.system.variables.columns(record)
-        return run_recorded(self, solver, duration, step, columns, progress)
+        return run_and_record(self, solver, duration, step, columns, progress)
 
-    def go(self, time: float, q: Array, v: Array, work: float) -> None:
-        """Go where a solver says; work is not counted here."""
+    def go(self, time: float, q: Array, v: Array, z: Array, work: float) -> None:
+        """Go where a solver says; there are no internal states, and work is not counted here."""
         self.time, self.q, self.dq = time, q.copy(), v.copy()
 
     def read(self, rows: Array) -> Array:
@@ -212,7 +213,7 @@ class CartesianSimulation:
     def _onto_velocities(self, t: float, q: Array, dq: Array) -> Array:
         """The nearest rates, in the mass metric, with C_q q̇ = −C_t (24)."""
         M, _, _, Cq, Ct, _ = self._terms(t, q, dq)
-        return dq + augmented(M, Cq, np.zeros(len(q)), -(Cq @ dq + Ct))[0]
+        return dq + solve_augmented(M, Cq, np.zeros(len(q)), -(Cq @ dq + Ct))[0]
 
     def _follow(self, t: float) -> None:
         """Go to time t along the laws, in shorter steps where Newton's method would lose the branch."""
@@ -238,7 +239,7 @@ class CartesianSimulation:
         free = self.freedom()
         if free:
             raise SimulationError(
-                f"the motion laws leave '{self.mechanism.name}' {free} freedom{'s' * (free > 1)}; "
+                f"the motion laws leave '{self.mechanism.name}' {free} degree{'s' * (free > 1)} of freedom; "
                 "prescribe as many coordinates more"
             )
         return np.linalg.lstsq(Cq, -Ct, rcond=RANK)[0]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from ..base.thresholds import CARRIED
 from ..manifold.newton import Slope, descend
-from ..thresholds import CARRIED
 
 Array = np.ndarray
 NEARBY = 6  # poses tried around the start

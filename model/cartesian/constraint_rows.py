@@ -5,9 +5,9 @@ from typing import Any
 
 import casadi as ca
 
+from ..base.errors import DescriptionError
 from ..describe.mechanism import GROUND, Joint
 from ..equations.terms import Forces
-from ..errors import DescriptionError
 from ..joints.rigid_motion import rotation
 from .lock import Lock, Marker, lock_terms
 

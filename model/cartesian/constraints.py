@@ -4,7 +4,7 @@ A primitive is a function of origins r and of vectors v = A v' fixed to bodies (
 It says what its residual is and how that changes with each r and v; the Jacobian then follows
 
 - in Cartesian coordinates from Φ_r = ∂Φ/∂r and Φ_p = Σ ∂Φ/∂v K(v', p) (Eqs. 6a, 8),
-- in relative coordinates from Φ_q = Σ ∂Φ/∂r Jʳ + Σ ∂Φ/∂v J(v') (Eq. 17, `papers/liu_relative.py`),
+- in relative coordinates from Φ_q = Σ ∂Φ/∂r Jʳ + Σ ∂Φ/∂v J(v') (Eq. 17, `tests/support/liu_relative.py`),
 
 whatever the primitive. Eqs. 19 and 20 are these sums written out; where 19g, 19k and 20 print
 s_j^P' the point is Q's, s_j^Q'. All vectors are given in body axes; angles and distances
@@ -65,8 +65,8 @@ class Value(NamedTuple):
 class _Between:
     """What all primitives have: two bodies, and one row unless they say otherwise."""
 
-    body1: str
-    body2: str
+    body1: str  # name of the first body
+    body2: str  # name of the second body
     rows: ClassVar[int] = 1
 
 
@@ -74,10 +74,11 @@ class _Between:
 class Dot1(_Between):
     """v1·v2 = 0: two directions stay perpendicular (18a)."""
 
-    vector1: Vector
-    vector2: Vector
+    vector1: Vector  # in axes of body 1
+    vector2: Vector  # in axes of body 2
 
     def evaluate(self, pose1: BodyPose, pose2: BodyPose) -> Value:
+        """Φ at two poses, and its derivatives on both sides."""
         return self._product(pose1, pose2, 0.0)
 
     def _product(self, pose1: BodyPose, pose2: BodyPose, target: float) -> Value:
@@ -96,9 +97,10 @@ class Angle(Dot1):
     At α = 0 or π the row has no gradient; ask for two dot-1 rows there.
     """
 
-    angle: float
+    angle: float  # radians
 
     def evaluate(self, pose1: BodyPose, pose2: BodyPose) -> Value:
+        """Φ at two poses, and its derivatives on both sides."""
         return self._product(pose1, pose2, cos(self.angle) * hypot(*self.vector1) * hypot(*self.vector2))
 
 
@@ -106,11 +108,12 @@ class Angle(Dot1):
 class Dot2(_Between):
     """v1·d = 0 with d = Q2 − P1: a point stays in a plane of body 1 (18b)."""
 
-    vector1: Vector
-    point1: Vector
-    point2: Vector
+    vector1: Vector  # in axes of body 1
+    point1: Vector  # of body 1, metres
+    point2: Vector  # of body 2, metres
 
     def evaluate(self, pose1: BodyPose, pose2: BodyPose) -> Value:
+        """Φ at two poses, and its derivatives on both sides."""
         v, d = pose1.vector(self.vector1), _between(pose1, self.point1, pose2, self.point2)
         row, own = v[..., None, :], -np.asarray(self.vector1, float)[None]
         product, (side1, side2) = (v * d).sum(-1, keepdims=True), _along(row, self.point1, self.point2, own)
@@ -122,11 +125,12 @@ class Dot2(_Between):
 class Distance(_Between):
     """d·d − d0² = 0: two points keep a distance (18d)."""
 
-    point1: Vector
-    point2: Vector
-    distance: float
+    point1: Vector  # of body 1, metres
+    point2: Vector  # of body 2, metres
+    distance: float  # metres
 
     def evaluate(self, pose1: BodyPose, pose2: BodyPose) -> Value:
+        """Φ at two poses, and its derivatives on both sides."""
         d = _between(pose1, self.point1, pose2, self.point2)
         square = (d * d).sum(-1, keepdims=True) - self.distance**2
         return Value(square, *_along(2 * d[..., None, :], self.point1, self.point2))
@@ -136,11 +140,12 @@ class Distance(_Between):
 class Coincident(_Between):
     """d = 0: two points are one, three rows in world axes."""
 
-    point1: Vector
-    point2: Vector
+    point1: Vector  # of body 1, metres
+    point2: Vector  # of body 2, metres
     rows = 3
 
     def evaluate(self, pose1: BodyPose, pose2: BodyPose) -> Value:
+        """Φ at two poses, and its derivatives on both sides."""
         d = _between(pose1, self.point1, pose2, self.point2)
         return Value(d, *_along(np.eye(3), self.point1, self.point2))
 

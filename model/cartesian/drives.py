@@ -5,8 +5,8 @@ from typing import Any
 
 import casadi as ca
 
+from ..base.errors import DescriptionError
 from ..describe.mechanism import Joint
-from ..errors import DescriptionError
 from ..joints.rigid_motion import product, rotation
 from ..joints.types import LOCK_ROWS, TYPES, lock_rows
 from ..laws import Law, stack
@@ -20,7 +20,7 @@ def joint_lock(joint: Joint) -> Lock:
     return _lock(joint, Marker(), TYPES[joint.type].mask or "")
 
 
-def driven_lock(joint: Joint, laws: Laws) -> Lock:
+def motion_lock(joint: Joint, laws: Laws) -> Lock:
     """The lock that moves a joint as its laws say, one law per elementary move.
 
     None leaves a coordinate free, if the joint is a lock with rows left out. A ball takes one law of

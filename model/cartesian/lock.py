@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from ..base.errors import DescriptionError
 from ..describe.mechanism import Frame
-from ..errors import DescriptionError
 from ..joints.rigid_motion import conjugate, product, rotation
 from ..joints.types import LOCK_ROWS
 from ..laws import Law, constant
@@ -113,11 +113,12 @@ _ORIGIN, _NO_TURN = constant((0.0, 0.0, 0.0)), constant((1.0, 0.0, 0.0, 0.0))
 class Marker:
     """A place that may move: position (3) and Euler parameters (4, of any length) over time."""
 
-    position: Law = _ORIGIN
-    orientation: Law = _NO_TURN
+    position: Law = _ORIGIN  # metres
+    orientation: Law = _NO_TURN  # Euler parameters (w, x, y, z)
 
     @property
     def still(self) -> bool:
+        """Whether it never moves."""
         return self.position.still and self.orientation.still
 
     def columns(self, t: float) -> Array:
@@ -139,7 +140,7 @@ class Lock:
     the child, S its frame on the parent.
     """
 
-    name: str
+    name: str  # by which reactions are read
     body1: str
     body2: str
     P: Marker = Marker()

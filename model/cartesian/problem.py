@@ -13,12 +13,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..base.display import Displayed
+from ..base.errors import AssemblyError, DescriptionError
+from ..base.thresholds import CARRIED
 from ..describe.mechanism import GROUND
-from ..display import Displayed
-from ..errors import AssemblyError, DescriptionError
 from ..manifold.newton import descend
 from ..manifold.rank import rank_of
-from ..thresholds import CARRIED
 from .conflict import conflict, search
 from .constraints import BodyPose, Constraint, Side, body_pose, exact
 
@@ -30,13 +30,14 @@ Derivative = Callable[[Side, BodyPose], Array]
 class Part:
     """A rigid part: where it starts, and whether it may move: all, turn (about its origin) or none."""
 
-    name: str
-    position: tuple[float, ...] = (0.0, 0.0, 0.0)
-    orientation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
+    name: str  # by which constraints refer to it
+    position: tuple[float, ...] = (0.0, 0.0, 0.0)  # of its origin, metres
+    orientation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)  # Euler parameters (w, x, y, z)
     move: str = "all"
 
     @property
     def unknowns(self) -> int:
+        """How many of its seven coordinates are looked for."""
         return {"all": 7, "turn": 4, "none": 0}[self.move]
 
 
@@ -44,9 +45,9 @@ class Part:
 class Problem:
     """Parts and named constraints. A part named `ground` is there without being listed."""
 
-    name: str
-    parts: tuple[Part, ...]
-    constraints: Mapping[str, Constraint]
+    name: str  # of the problem
+    parts: tuple[Part, ...]  # the bodies
+    constraints: Mapping[str, Constraint]  # by name
 
     def __post_init__(self) -> None:
         names = [p.name for p in self.parts] + [GROUND]
@@ -173,14 +174,14 @@ class Report(Displayed):
     many; `free` are groups of parts that can still move together, with their freedoms.
     """
 
-    iterations: int
+    iterations: int  # steps of Newton's method
     searched: bool  # Newton's method failed from the start; a wider search found this pose
-    residual: float
-    residuals: dict[str, float]
-    rows: int
-    unknowns: int
-    rank: int
-    freedom: int
+    residual: float  # ‖Φ‖₂
+    residuals: dict[str, float]  # constraint -> the largest of its rows
+    rows: int  # of all constraints
+    unknowns: int  # coordinates that were looked for
+    rank: int  # of the Jacobian
+    freedom: int  # unknowns less rank
     redundant: tuple[tuple[tuple[str, ...], int], ...]
     free: tuple[tuple[tuple[str, ...], int], ...]
     poses: dict[str, tuple[Array, Array]]  # part -> origin, Euler parameters
@@ -194,7 +195,7 @@ class Report(Displayed):
         for names, count in self.redundant:
             lines.append(f"over-constrained by {count}: {', '.join(names)}")
         for names, count in self.free:
-            freedoms = "1 freedom" if count == 1 else f"{count} freedoms"
+            freedoms = "1 degree of freedom" if count == 1 else f"{count} degrees of freedom"
             lines.append(f"under-constrained, {freedoms}: {', '.join(names)}")
         if not (self.redundant or self.free):
             lines.append("well constrained")

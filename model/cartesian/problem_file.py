@@ -18,13 +18,13 @@ from math import pi
 from pathlib import Path
 from typing import Any
 
-from ..describe.entries import Entries
+from ..base.units import kind
 from ..describe.field_kinds import Choice, Direction, Reference, Word
 from ..describe.fields import ONE, POSITIVE, Around, Quantity
-from ..describe.flaws import Flaw, nearest
+from ..describe.mapping_reader import Entries
 from ..describe.mechanism import GROUND
-from ..describe.units import kind
-from ..describe.yaml_text import built, text_of
+from ..describe.validation import Flaw, nearest
+from ..describe.yaml_text import build_from_text, text_of
 from .constraints import Angle, Coincident, Constraint, Distance, Dot1, Dot2
 from .problem import Part, Problem
 
@@ -34,13 +34,13 @@ _FLAT = 1e-4  # radians: an angle this near to 0 or π has hardly a gradient
 
 
 def load_problem(path: str | os.PathLike[str]) -> Problem:
-    """The assembly problem in a file."""
+    """The assembly problem in the YAML file `path`."""
     return read_problem(text_of(Path(path)), os.fspath(path))
 
 
 def read_problem(text: str, file: str = "problem") -> Problem:
     """The assembly problem in `text`; messages name `file` and the line."""
-    return built(text, file, lambda values: _problem(values, Path(file).stem))
+    return build_from_text(text, file, lambda values: _problem(values, Path(file).stem))
 
 
 def _problem(values: Any, stem: str) -> Problem:

@@ -6,7 +6,7 @@ from typing import Any
 import casadi as ca
 
 from ..describe.mechanism import GROUND
-from ..equations.forces import cut_coordinates, cut_wrenches
+from ..equations.cut_joints import cut_coordinates, cut_wrenches
 from ..equations.kinematics import quaternions
 from ..equations.loops import CutLoop
 from ..equations.outputs import Readings
@@ -23,7 +23,7 @@ def joints(eq: Equations, engine: Forces) -> Readings:
     turns = quaternions(eq.model, eq.q)
     for loop in engine.loops:
         if TYPES[loop.joint.type].moves:
-            position, velocity = cut_coordinates(eq.model, loop, turns)
+            position, velocity = cut_coordinates(eq.model, loop, eq.q, turns)
             name = f"joint.{loop.joint.name}"
             result |= {f"{name}.position": position, f"{name}.velocity": velocity}
     return result
@@ -70,7 +70,7 @@ def reactions(
 
 def _along_moves(eq: Equations, loop: CutLoop, force: Any, moment: Any) -> Any:
     """The part of a wrench at the child's end that works on each speed: Sᵀ of it behind every move."""
-    (q, _), joint = cut_coordinates(eq.model, loop, quaternions(eq.model, eq.q)), loop.joint
+    (q, _), joint = cut_coordinates(eq.model, loop, eq.q, quaternions(eq.model, eq.q)), loop.joint
     R, r = loop.ends.Ri, loop.ends.ri
     result = []
     for move, at, _ in TYPES[joint.type].parts:

@@ -17,21 +17,21 @@ from typing import Any
 
 import casadi as ca
 
-from ..describe.internal import internal_states
+from ..base.errors import SimulationError
 from ..describe.mechanism import GROUND, Joint, Mechanism
-from ..describe.motors import reflected
-from ..equations.forces import cut_speeds
+from ..describe.motors import reflected_inertia
+from ..equations.elements.contract import internal_states
 from ..equations.kinematics import Model, outward, quaternions
 from ..equations.outputs import body_readings
 from ..equations.scales import scales
-from ..equations.spatial import lumped
+from ..equations.spatial import lump_point_masses
 from ..equations.terms import Equations, Forces, mass, terms
 from ..equations.topology import Tree, span
-from ..errors import SimulationError
+from ..joints.measured import cut_speeds
 from ..joints.types import TYPES
 from ..variables import Table, Variable
 from .constraint_rows import RowGroup, Rows
-from .drives import Laws, driven_lock, joint_lock
+from .drives import Laws, joint_lock, motion_lock
 from .lock import Lock, Marker, local_matrix
 from .readings import joints, reactions
 
@@ -67,7 +67,7 @@ def floating(mechanism: Mechanism) -> Mechanism:
             f"'{inner[0].name}' is a state of its own, which the Cartesian simulation does not know; "
             "use Simulation"
         )
-    mechanism = lumped(mechanism)
+    mechanism = lump_point_masses(mechanism)
     joints = [replace(j, cut=True, armature=(), start=(), speed=()) for j in mechanism.joints]
     motors = tuple(replace(motor, rotor_inertia=0.0) for motor in mechanism.motors)  # `_Rotors` has them
     free = [Joint(_space(b.name), "free", GROUND, b.name) for b in mechanism.bodies]
@@ -91,13 +91,15 @@ def system(mechanism: Mechanism, drives: Mapping[str, Laws], locks: Sequence[Loc
     q, dq = ca.SX.sym("q", model.tree.nq), ca.SX.sym("dq", model.tree.nq)
     u = ca.SX.sym("u", len(mechanism.inputs()))
     N = ca.diagcat(*(ca.diagcat(ca.SX.eye(3), local_matrix(q[w][3:])) for w in at.values()))
-    eq = Equations(model, q, N @ dq, u, ca.SX(0, 1), (), scales(model.mechanism, model.tree), model.mechanism)
+    z, none = ca.SX.zeros(model.tree.nz, 1), ca.SX(0, 1)
+    lengths = scales(model.mechanism, model.tree)
+    eq = Equations(model, q, N @ dq, z, u, none, (), lengths, model.mechanism)
     engine = terms(eq)
 
     build = Rows(at, q, dq)
     for joint in mechanism.joints:
         if joint.name in drives:
-            build.add_lock(driven_lock(joint, drives[joint.name]))
+            build.add_lock(motion_lock(joint, drives[joint.name]))
         elif TYPES[joint.type].mask:
             build.add_lock(joint_lock(joint))
         elif TYPES[joint.type].locks:
@@ -136,7 +138,7 @@ class _Rotors:
         n = q.numel()
         self.mass, self.force = ca.SX(n, n), ca.SX.zeros(n, 1)
         self.joints: dict[str, tuple[Any, Any, Any]] = {}  # J, R, bias
-        behind = {motor.joint: reflected(motor) for motor in mechanism.motors}
+        behind = {motor.joint: reflected_inertia(motor) for motor in mechanism.motors}
         for loop in engine.loops:
             values: tuple[Any, ...] = mechanism.joint(loop.joint.name).armature
             if rotor := behind.get(loop.joint.name, 0.0):

@@ -4,13 +4,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..describe.odd import odd_things
-from ..describe.problems import Finding, Findings, find_problems
+from ..base import annexes
+from ..base.errors import AssemblyError, CutjointError
+from ..describe.all_errors import Finding, Findings, find_problems
+from ..describe.plausibility import implausible
 from ..describe.reader import source_of
-from ..errors import AssemblyError, CutjointError
-from ..loading import checked, load
-from ..robots.read_robot import is_robot
-from .common import Options, to_json
+from ..loading import check_names
+from ..run.mobility import freedom_summary
+from .common import Options, load_mechanism, to_json
 from .main import NOT_ASSEMBLED, USAGE
 
 HELP = "Say all that is wrong with a description, not the first thing only, and what looks odd in it."
@@ -26,11 +27,11 @@ def add_arguments(option: Options) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if is_robot(Path(args.mechanism)):
-        name, findings = args.mechanism, Findings((), load(args.mechanism), True)
+    if annexes.reader(Path(args.mechanism)):
+        name, findings = args.mechanism, Findings((), load_mechanism(args), True)
     else:
         text, name = source_of(args.mechanism)
-        findings = find_problems(text, name, checked)
+        findings = find_problems(text, name, check_names)
     found: dict[str, Any] = {
         "file": name,
         "problems": [p._asdict() for p in findings.problems],
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     }
     code = USAGE if findings.problems else 0
     if findings.mechanism is not None and not findings.problems:
-        found["odd"] = odd_things(findings.mechanism)
+        found["odd"] = implausible(findings.mechanism)
         try:
             found |= _movement(findings.mechanism)
         except AssemblyError as error:
@@ -54,11 +55,9 @@ def _movement(mechanism: Any) -> dict[str, Any]:
     """How it can move, once its loops are closed."""
     from ..simulation import Simulation
 
-    report = Simulation(mechanism, compile=False).topology().as_dict()
-    odd = []
-    if report["mobility"] == 0:
-        odd = ["nothing can move: its joints leave no freedom"]
-    return {"mobility": report["mobility"], "loops": len(report["cuts"]), "still": odd}
+    found = Simulation(mechanism, compile=False).topology()
+    odd = [] if found.freedoms else ["nothing can move: its joints leave no degree of freedom"]
+    return {"mobility": found.freedoms, "driven": found.driven, "loops": len(found.cuts), "still": odd}
 
 
 def page(found: dict[str, Any]) -> str:
@@ -76,5 +75,6 @@ def page(found: dict[str, Any]) -> str:
         loops = f"{found['loops']} loop{'s' * (found['loops'] != 1)} closed" if found["loops"] else "no loops"
         odd = len(found["odd"]) + len(found["still"])
         told = f", {odd} thing{'s' * (odd > 1)} that look{'s' * (odd == 1)} odd" if odd else ""
-        lines.append(f"{found['file']}: no problems, {loops}, mobility {found['mobility']}{told}")
+        moves = freedom_summary(found["mobility"], found["driven"])
+        lines.append(f"{found['file']}: no problems, {loops}, mobility {moves}{told}")
     return "\n".join(lines)

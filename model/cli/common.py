@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..describe.flaws import nearest
-from ..describe.units import in_unit, quantity
-from ..errors import CutjointError, DescriptionError, UnknownName
-from ..files import check_writable, picture_format
+from ..base import annexes
+from ..base.errors import CutjointError, DescriptionError, UnknownName
+from ..base.files import check_writable, picture_format
+from ..base.marks import check_replaceable
+from ..base.units import in_unit, quantity
+from ..describe.validation import nearest
+from .drive import with_drives
 
 if TYPE_CHECKING:
     from ..describe.mechanism import Mechanism
@@ -33,7 +37,20 @@ COMMON: dict[str, dict[str, Any]] = {
         "metavar": "MECHANISM",
         "help": "name of an example, a description file, or a robot in URDF, MJCF or SDF",
     },
+    "--trust": {
+        "action": "store_true",
+        "help": "hand a xacro file to the xacro package, which runs whatever the file says",
+    },
+    "--accept-inertia": {
+        "action": "store_true",
+        "help": "repair inertias of a robot's file that no body can have, however far off",
+    },
+    "--force": {
+        "action": "store_true",
+        "help": "replace a file that is there, even if it is read here, or not as cutjoint wrote it",
+    },
     "--torque": {**MANY, "metavar": "NAME=VALUE"},
+    "--input --torque": {**MANY, "metavar": "NAME=VALUE", "dest": "torque"},  # where inputs are constant
     "--set": {
         **MANY,
         "metavar": "JOINT=VALUE",
@@ -73,11 +90,21 @@ class Options:
 
     def __init__(self, parser: Any):
         self.parser = parser
+        self.written: list[str] = []  # what holds the names of files to write
 
     def __call__(self, names: str, value: str = "", text: str = "", **how: Any) -> None:
+        """`writes` among the rest says that the value is a file, or a folder of files, that is written."""
+        writes = how.pop("writes", False)
         known = COMMON.get(names, {} if value or how else {"action": "store_true"})
         given = {key: x for key, x in (("metavar", value), ("help", text)) if x}
-        self.parser.add_argument(*names.split(), **(known | how | given))
+        added = self.parser.add_argument(*names.split(), **(known | how | given))
+        if names == "mechanism":
+            self("--trust")
+            self("--accept-inertia")
+        if writes:
+            if not self.written:
+                self("--force")
+            self.written.append(added.dest)
 
 
 def read_gravity(text: str | None) -> float | tuple[float, ...] | None:
@@ -150,15 +177,21 @@ def check_name(name: str, known: Collection[str], option: str, what: str) -> str
     raise CutjointError(f"{option}: there is no {what} '{name}'; {nearest(name, known)}")
 
 
-def prepared(
+def load_mechanism(args: argparse.Namespace, name: str | None = None) -> Mechanism:
+    """What MECHANISM names, or one of several; a robot's file as --trust and --accept-inertia say."""
+    from ..loading import load  # help should not wait for it
+
+    return load(name or args.mechanism, trust=args.trust, accept_inertia=args.accept_inertia)
+
+
+def prepare_simulation(
     args: argparse.Namespace, kind: Callable[..., Simulation] | None = None, **options: Any
 ) -> Simulation:
     """The simulation that MECHANISM, --gravity and --torque ask for, of a kind of its own if told."""
-    from ..loading import load
     from ..simulation import Simulation
 
-    mechanism = load(args.mechanism)
-    inputs = read_torques(args.torque, mechanism)
+    mechanism, led = with_drives(load_mechanism(args), getattr(args, "drive", ()))
+    inputs = read_torques(args.torque, mechanism) | led
     if getattr(args, "set", None):
         options["start"] = read_joints(args.set, mechanism)
     if getattr(args, "parameter", None):
@@ -169,10 +202,32 @@ def prepared(
 
 
 def read_torques(words: Sequence[str], mechanism: Mechanism) -> dict[str, float]:
-    """What `--torque` gives: inputs and their values."""
-    units = {v.name: [v.unit] for v in _names(mechanism).inputs.columns()}
-    found = read_pairs(words, units, "--torque", "motor or cylinder")
+    """What `--torque`, or `--input` where inputs are constant, gives: inputs and their values."""
+    law = next((word for word in words if "(" in word or ".csv" in word), None)
+    if law:
+        raise CutjointError(f"'{law}' is a law over time; here inputs are constant, see 'cutjoint simulate'")
+    inputs = variable_names(mechanism).inputs
+    units = {v.name: [v.unit] for v in inputs.columns()}
+    pairs = (word.partition("=") for word in words)
+    own = ["".join([inputs.aliases.get(name, name), *rest]) for name, *rest in pairs]
+    found = read_pairs(own, units, "--torque", "motor or cylinder")
     return {name: value for name, (value,) in found.items()}
+
+
+def read_laws(words: Sequence[str], names: Variables) -> dict[str, str]:
+    """What `--input` gives: inputs and the texts of their laws."""
+    texts: dict[str, str] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise CutjointError(f"--input takes NAME=LAW, not '{word}'")
+        name, known = names.inputs.aliases.get(name, name), [v.name for v in names.inputs.columns()]
+        some = known if name == "all" and name not in known else [x for x in known if fnmatchcase(x, name)]
+        for each in some or [check_name(name, known, "--input", "input")]:
+            if each in texts:
+                raise CutjointError(f"--input: '{each}' is given twice; add laws by sum(…)")
+            texts[each] = text
+    return texts
 
 
 def read_joints(
@@ -189,7 +244,7 @@ def read_parameters(words: Sequence[str], mechanism: Mechanism) -> dict[str, Any
     """What `--parameter` changes: names, and a number or several with commas, each with its unit."""
     from ..describe.parameters import locate  # help should not wait for it
 
-    known, found = _names(mechanism).parameters, {}
+    known, found = variable_names(mechanism).parameters, {}
     for word in words:
         name, equals, text = word.partition("=")
         if not equals:
@@ -206,7 +261,8 @@ def read_parameters(words: Sequence[str], mechanism: Mechanism) -> dict[str, Any
     return found
 
 
-def _names(mechanism: Mechanism) -> Variables:
+def variable_names(mechanism: Mechanism) -> Variables:
+    """Every name of a mechanism, without its equations."""
     from ..equations.topology import span  # help should not wait for it
     from ..variables import variables
 
@@ -234,11 +290,19 @@ def check_units(units: Sequence[str]) -> None:
         raise CutjointError(f"--unit: {error}") from None
 
 
-def kept_form(source: str) -> str | None:
+def form_to_keep(source: str) -> str | None:
     """The description whose form a changed one keeps; robots of other formats have none."""
-    from ..robots.read_robot import is_robot  # help should not wait for it
+    return None if Path(source).suffix.lower() in dict(annexes.entries("READERS")) else source
 
-    return None if is_robot(Path(source)) else source
+
+def check_outputs(args: argparse.Namespace, written: Sequence[str]) -> None:
+    """Refuse to replace what the command reads, and what is not ours, before the work starts."""
+    others = [x for key, x in vars(args).items() if key not in written]
+    said = [text for x in others for text in (x if isinstance(x, list) else [x]) if isinstance(text, str)]
+    words = [word for text in said for word in (text, *re.split(r"[=,()'\s]+", text)) if word]
+    for target in (getattr(args, key) for key in written):
+        if target:
+            check_replaceable(Path(target), map(Path, words), args.force)
 
 
 def check_targets(*paths: str | None, picture: str | None = None) -> None:
@@ -259,11 +323,17 @@ def tell_written(args: argparse.Namespace, **paths: str | None) -> None:
 
 def output_columns(simulation: Simulation, names: Iterable[str], traced: bool = False) -> dict[str, str]:
     """What `--output` names: columns and their units; with `traced`, such as have derivatives."""
+    from ..run.norms import columns_with_norms  # help should not wait for it
+
+    outputs = simulation.variables().outputs
     try:
-        chosen = simulation.variables().outputs.columns(names, traced)
+        if traced:
+            chosen = {column.name: column for column in outputs.columns(names, traced)}
+        else:
+            chosen = columns_with_norms(outputs, names)
     except UnknownName as problem:
         raise CutjointError(f"--output: {problem}") from None
-    return {column.name: "" if column.unit == "1" else column.unit for column in chosen}
+    return {name: "" if column.unit == "1" else column.unit for name, column in chosen.items()}
 
 
 def to_json(value: Mapping[str, Any]) -> str:
@@ -298,20 +368,22 @@ def progress_bar(args: argparse.Namespace) -> Iterator[Callable[[float], None]]:
 
 
 @contextmanager
-def progress_lines(args: argparse.Namespace, package: str) -> Iterator[None]:
-    """What a package logs of long work, as lines on standard error.
+def progress_lines(args: argparse.Namespace, *packages: str) -> Iterator[None]:
+    """What packages log of long work, as lines on standard error.
 
     All of them if --progress or a terminal asks for it, else the first, which says what is going on.
     """
-    log, tell = logging.getLogger(package), _Lines(args.progress or sys.stderr.isatty())
-    level = log.level
-    log.addHandler(tell)
-    log.setLevel(logging.INFO)
+    logs, tell = [logging.getLogger(name) for name in packages], _Lines(args.progress or sys.stderr.isatty())
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.addHandler(tell)
+        log.setLevel(logging.INFO)
     try:
         yield
     finally:
-        log.setLevel(level)
-        log.removeHandler(tell)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
+            log.removeHandler(tell)
 
 
 class _Lines(logging.Handler):

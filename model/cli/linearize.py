@@ -3,19 +3,20 @@
 import argparse
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import CutjointError
+from ..base.errors import CutjointError
+from ..base.thresholds import AT_REST
+from ..base.untrusted import read_text
+from ..describe.yaml_text import LARGEST_FILE
 from ..linear.model import LinearModel, model_format
 from ..run.assembly import consistent_speeds
 from ..run.equilibrium import Equilibrium, hold, settle
 from ..show.table import table
 from ..simulation import Simulation
-from ..thresholds import AT_REST
-from .common import MANY, Options, check_targets, output_columns, prepared, to_json
+from .common import MANY, Options, check_targets, output_columns, prepare_simulation, to_json
 
 HELP = "Matrices A, B, C, D in independent coordinates, exact, with eigenvalues and modes."
 EXAMPLE = """
@@ -32,7 +33,7 @@ def add_arguments(option: Options) -> None:
     text = "joints whose positions and speeds become the states (a,b,c), or auto, partition, tangent"
     option("--states", "JOINTS", text)
     text = "torque or force (N·m, N) of a motor or cylinder at that state; all=VALUE for every one"
-    option("--torque", text=text)
+    option("--input --torque", text=text)
     option("--output", "NAME", "rows of C and D", **MANY)
     at_rest = Options(option.parser.add_mutually_exclusive_group())
     at_rest("--hold", text="at rest, with the inputs that hold the pose")
@@ -40,8 +41,8 @@ def add_arguments(option: Options) -> None:
     option("--set")
     option("--parameter")
     option("--gravity")
-    option("--save", "FILE", "write the model (.json or .npz)")
-    option("--plot", "FILE", "eigenvalues and frequency response (png, svg or pdf)")
+    option("--save", "FILE", "write the model (.json or .npz)", writes=True)
+    option("--plot", "FILE", "eigenvalues and frequency response (png, svg or pdf)", writes=True)
     option("--json")
 
 
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     check_targets(args.save, picture=args.plot)
     if args.save:
         model_format(args.save)
-    simulation = prepared(args, compile=False)
+    simulation = prepare_simulation(args, compile=False)
     mechanism = simulation.mechanism
     wanted = output_columns(simulation, args.output, traced=True) if args.output else None
     if args.at:
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.save:
         model.save(args.save)
     if args.plot:
-        from ..linear.linear_plot import draw_linear
+        from ..show.linear_plot import draw_linear
         from ..show.plot import save_figure
 
         save_figure(args.plot, draw_linear(model, mechanism.name))
@@ -76,14 +77,12 @@ def run(args: argparse.Namespace) -> int:
 def take_pose(simulation: Simulation, path: str) -> None:
     """Put a simulation into the pose of a JSON file, close its loops there, and give it the file's speeds."""
     try:
-        data = json.loads(Path(path).read_text())
+        data = json.loads(read_text(path, LARGEST_FILE, "pose"))
         coordinates, speeds, inputs = (
             {str(name): np.atleast_1d(np.asarray(value, float)) for name, value in data.get(key, {}).items()}
             for key in ("coordinates", "speeds", "inputs")
         )
-    except OSError as error:
-        raise CutjointError(f"can't read '{path}': {error.strerror}") from error
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise CutjointError(f"'{path}' is no pose: it wants JSON with a mapping 'coordinates'") from error
     tree, q = simulation.tree, simulation.state.q
     for name, value in coordinates.items():
@@ -135,7 +134,7 @@ def page(name: str, model: LinearModel, rest: Equilibrium | None, moving: str = 
         modes.append((m.eigenvalue.real, m.eigenvalue.imag, m.frequency, m.damping, _largest(m)))
     header = ("real (1/s)", "imaginary (rad/s)", "frequency (Hz)", "damping", "moves most")
     return "\n".join(
-        [*lines, "modes:", table(modes, header)] if modes else [*lines, "no modes: nothing can move"]
+        [*lines, "modes:", table(modes, header)] if modes else [*lines, "no modes: nothing moves freely"]
     )
 
 

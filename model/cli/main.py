@@ -21,37 +21,36 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import AssemblyError, CutjointError, SimulationError, UnknownName
-from ..signals import Told, end_on_signal
-from .common import Options
+from ..base import annexes
+from ..base.annexes import Command
+from ..base.errors import AssemblyError, CutjointError, SimulationError, UnknownName, inert
+from ..base.posix_signals import Told, end_on_signal
+from .common import Options, check_outputs
 from .parser import Parser
 
-# Name -> module, one-line help. Those whose module is not installed are not offered.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "list": ("cutjoint.model.cli.list", "list the mechanisms that come with cutjoint"),
-    "import": ("cutjoint.model.cli.import_robot", "read a URDF, MJCF or SDF file, with a report"),
-    "convert": ("cutjoint.model.cli.convert", "write a mechanism as URDF, MJCF, SDF or YAML"),
-    "new": ("cutjoint.model.cli.new", "write a description to start your own from"),
-    "check": ("cutjoint.model.cli.check", "all that is wrong with a description"),
-    "schema": ("cutjoint.model.cli.schema", "a JSON Schema of descriptions, for editors"),
-    "show": ("cutjoint.model.cli.show", "bodies, joints, loops, mobility; draw a picture"),
-    "assemble": ("cutjoint.model.cli.assemble", "close the loops and print the coordinates"),
-    "simulate": ("cutjoint.model.cli.simulate", "run a mechanism; write a table or a plot"),
-    "linearize": ("cutjoint.model.cli.linearize", "matrices A, B, C, D and eigenvalues"),
-    "verify": ("cutjoint.model.cli.verify", "check a mechanism and say what to trust"),
-    "propagate": ("cutjoint.model.cli.propagate", "carry a design change through the loops"),
-    "sweep": ("cutjoint.model.cli.sweep", "many runs with different numbers, a row each"),
-    "export": ("cutjoint.fmu.cli", "write a functional mock-up unit (FMU)"),
-    "realtime": ("cutjoint.fmu.realtime_cli", "make a native loop for hardware in the loop"),
-    "node": ("cutjoint.ros.cli", "run a mechanism as a ROS 2 node"),
-    "replay": ("cutjoint.ros.replay_cli", "make a recorded motion again, or publish it"),
-    "view": ("cutjoint.model.cli.view", "move a mechanism in the browser"),
-    "bench": ("cutjoint.benchmarks.cli", "measure speed beside other engines"),
-    "reproduce": ("cutjoint.model.cli.reproduce", "tables and figures of the papers"),
+# The core's own; annexes bring theirs.
+CORE = {
+    "list": Command("cutjoint.model.cli.list", "list the mechanisms that come with cutjoint", 10),
+    "new": Command("cutjoint.model.cli.new", "write a description to start your own from", 30),
+    "check": Command("cutjoint.model.cli.check", "all that is wrong with a description", 31),
+    "schema": Command("cutjoint.model.cli.schema", "a JSON Schema of descriptions, for editors", 32),
+    "completion": Command("cutjoint.model.cli.completion", "completion for bash, zsh or fish", 95),
+    "show": Command("cutjoint.model.cli.show", "bodies, joints, loops, mobility; draw a picture", 40),
+    "assemble": Command("cutjoint.model.cli.assemble", "close the loops and print the coordinates", 41),
+    "reach": Command("cutjoint.model.cli.reach", "put a frame somewhere: joints, limits, forces", 41),
+    "simulate": Command("cutjoint.model.cli.simulate", "run a mechanism; write a table or a plot", 42),
+    "statics": Command("cutjoint.model.cli.statics", "efforts that hold it, over a stroke too", 42),
+    "linearize": Command("cutjoint.model.cli.linearize", "matrices A, B, C, D and eigenvalues", 43),
+    "export": Command("cutjoint.fmu.cli", "write a functional mock-up unit (FMU)", 60),
+    "library": Command("cutjoint.native.library_cli", "write its kinematics as a C library", 62),
+    "node": Command("cutjoint.ros.cli", "run a mechanism as a ROS 2 node", 70),
+    "complete": Command("cutjoint.ros.complete_cli", "all joints of a real robot from its encoders", 71),
+    "replay": Command("cutjoint.ros.replay_cli", "make a recorded motion again, or publish it", 71),
 }
 DEBUG = "CUTJOINT_DEBUG"
 UNEXPECTED, USAGE, NOT_ASSEMBLED, NOT_SIMULATED = 1, 2, 3, 4
 BROKEN_PIPE = 128 + 13
+NO_MEMORY = ("failed to map segment from shared object", "std::bad_alloc")  # as others say it
 
 
 def main(argv: list[str] | None = None, alone: bool | None = None) -> int:
@@ -78,6 +77,7 @@ def _ended(arguments: list[str], told: Told, alone: bool) -> int:
             warnings.showwarning = _print_once()
             # of a state that is infinite, which is then said in words
             warnings.filterwarnings("ignore", message="invalid value encountered in dot")
+            logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where there is no home it finds a place
             code = _dispatch(arguments)
         if told.signal:  # the interruption was swallowed on the way
             raise KeyboardInterrupt
@@ -110,29 +110,37 @@ def _stopped(told: Told, alone: bool) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if arguments and arguments[0] in COMMANDS and _exists(COMMANDS[arguments[0]][0]):
+    if arguments and arguments[0] in (known := commands()):
         name = arguments[0]
-        module = importlib.import_module(COMMANDS[name][0])
+        module = importlib.import_module(known[name].module)
         parser = Parser(
             prog=f"cutjoint {name}",
             description=module.HELP,
-            epilog="example:\n" + "\n".join(f"  {line}" for line in module.EXAMPLE.strip().splitlines()),
+            epilog="example:\n" + "\n".join(f"  {line}" for line in _examples(module, name)),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.add_arguments(Options(parser))
-        return int(module.run(parser.read(arguments[1:])))
+        written = add_arguments(module, name, parser)
+        args = parser.read(arguments[1:])
+        check_outputs(args, written)
+        return int(module.run(args))
     top = _top_parser()
     if not arguments:
         top.print_help()
         return USAGE
     rest = top.parse_args(arguments).command
-    near = difflib.get_close_matches(rest, available(), n=1)
+    near = difflib.get_close_matches(rest, commands(), n=1)
     hint = f"did you mean '{near[0]}'?" if near else "see 'cutjoint --help'"
     raise CutjointError(f"there is no command '{rest}'; {hint}")
 
 
+def _examples(module: Any, name: str) -> list[str]:
+    """Command lines that show a subcommand, those of annexes behind its own."""
+    texts = [module.EXAMPLE, *(getattr(x, "EXAMPLE", "") for x in annexes.extensions(name))]
+    return [line for text in texts for line in text.strip().splitlines()]
+
+
 def _top_parser() -> argparse.ArgumentParser:
-    lines = [f"  {name:<11}{COMMANDS[name][1]}" for name in available()]
+    lines = [f"  {name:<11}{command.help}" for name, command in commands().items()]
     parser = argparse.ArgumentParser(
         prog="cutjoint",
         usage="cutjoint COMMAND [options]",
@@ -159,9 +167,19 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def available() -> list[str]:
-    """The subcommands whose module is there."""
-    return [name for name, (module, _) in COMMANDS.items() if _exists(module)]
+def commands() -> dict[str, Command]:
+    """The subcommands whose module is there, in the order of the help."""
+    there = {name: c for name, c in (CORE | annexes.commands()).items() if _exists(c.module)}
+    return dict(sorted(there.items(), key=lambda item: item[1].place))
+
+
+def add_arguments(module: Any, name: str, parser: Any) -> list[str]:
+    """Declare a subcommand's own arguments, and what annexes add to it; those that name files to write."""
+    option = Options(parser)
+    module.add_arguments(option)
+    for extension in annexes.extensions(name):
+        extension.add_arguments(option)
+    return option.written
 
 
 def _exists(module: str) -> bool:
@@ -182,7 +200,7 @@ def _report(error: Exception) -> int:
     if isinstance(error, OSError):
         where = f" '{error.filename}'" if error.filename else ""
         return _fail(f"can't use the file{where}: {error.strerror or error}", USAGE)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or any(text in str(error) for text in NO_MEMORY):
         return _fail("not enough memory", UNEXPECTED)
     text = " ".join(str(error).split()) or "no message"
     return _fail(
@@ -196,7 +214,7 @@ def _fail(message: str, code: int) -> int:
         sys.stdout.flush()
     except OSError:  # full disk or closed pipe: Python would complain again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    print(f"cutjoint: {' '.join(message.split())}", file=sys.stderr)
+    print(f"cutjoint: {' '.join(inert(message).split())}", file=sys.stderr)
     return code
 
 
@@ -222,6 +240,6 @@ def _print_once() -> Callable[..., None]:
     def show(message: Warning | str, *_: Any) -> None:
         if str(message) not in said:
             said.add(str(message))
-            print(f"cutjoint: {message}", file=sys.stderr)
+            print(f"cutjoint: {inert(str(message))}", file=sys.stderr)
 
     return show

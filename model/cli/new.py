@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
+from ..base.errors import CutjointError
+from ..base.files import write_atomically
 from ..describe.field_kinds import name as checked_name
-from ..describe.flaws import nearest
-from ..describe.starter import starter
-from ..errors import CutjointError
-from ..files import write_atomically
+from ..describe.template import template
+from ..describe.validation import nearest
 from ..loading import read
 from .common import Options, check_targets
 
@@ -26,8 +26,7 @@ def add_arguments(option: Options) -> None:
         "the mechanism it starts as, see 'cutjoint list' (default fourbar)",
         default="fourbar",
     )
-    option("-o --output", "FILE", "where to write it (default: NAME.yaml)")
-    option("--force", text="replace a file that is there")
+    option("-o --output", "FILE", "where to write it (default: NAME.yaml)", writes=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     check_targets(str(path))
     if path.exists() and not args.force:
         raise CutjointError(f"'{path}' is there already; choose another name, or add --force to replace it")
-    text = starter(args.name, args.like, str(path), read)
+    text = template(args.name, args.like, str(path), read)
     with write_atomically(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     print(f"written: {path}")

@@ -1,11 +1,14 @@
 """Reading a command line: as argparse does, but lists leave the mechanism its word, and -60,30 is a value."""
 
 import argparse
+import difflib
 import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NoReturn
+
+from ..base import annexes
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,9 +49,18 @@ class Parser(argparse.ArgumentParser):
         """Options that take all words after them: these are not ours, and their files no mechanisms."""
         return {o for a in self._actions if a.nargs == argparse.REMAINDER for o in a.option_strings}
 
+    @property
+    def options(self) -> list[str]:
+        """All spellings of its options."""
+        return [option for action in self._actions for option in action.option_strings]
+
     def error(self, message: str) -> NoReturn:
         if self._trying:
             raise self._Wrong(message)
+        for word in re.findall(r"--[\w-]+", message) if message.startswith("unrecognized") else ():
+            near = difflib.get_close_matches(word, self.options, n=1)
+            if near:
+                super().error(f"there is no option '{word}'; did you mean '{near[0]}'?")
         super().error(message)
 
 
@@ -65,6 +77,6 @@ def _given_back(words: list[str]) -> Iterator[list[str]]:
 
 def _is_mechanism(word: str) -> bool:
     from ..describe.reader import example_names  # help should not wait for it
-    from ..robots.read_robot import ENDINGS
 
-    return word.endswith((".yaml", ".yml", *ENDINGS)) or os.path.isfile(word) or word in example_names()
+    endings = (".yaml", ".yml", *dict(annexes.entries("READERS")))
+    return word.endswith(endings) or os.path.isfile(word) or word in example_names()

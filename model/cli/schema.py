@@ -2,8 +2,8 @@
 
 import argparse
 
+from ..base.files import write_atomically
 from ..describe.schema import schema
-from ..files import write_atomically
 from .common import Options, check_targets, to_json
 
 HELP = "Write the JSON Schema of descriptions: editors complete and check with it while one types."
@@ -15,7 +15,7 @@ cutjoint schema -o cutjoint.schema.json
 
 
 def add_arguments(option: Options) -> None:
-    option("-o --output", "FILE", "where to write it (default: print it)")
+    option("-o --output", "FILE", "where to write it (default: print it)", writes=True)
 
 
 def run(args: argparse.Namespace) -> int:

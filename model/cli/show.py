@@ -3,44 +3,54 @@
 import argparse
 from typing import Any
 
+import numpy as np
+
+from ..describe import parameters
+from ..describe.elements import GROUND
 from ..describe.mechanism import Mechanism
 from ..describe.motors import TORQUE, tells_motion
-from ..equations.spatial import lumped
-from ..loading import load
+from ..equations.spatial import lump_point_masses
+from ..run.mobility import freedom_summary
 from ..show.table import table
 from ..simulation import Simulation
-from .common import Options, check_targets, read_view, tell_written, to_json
+from .common import Options, check_targets, load_mechanism, read_view, tell_written, to_json
 
 HELP = "Show bodies, joints, loops, coordinates, rank and mobility of a mechanism."
 EXAMPLE = """
 cutjoint show stewart
+cutjoint show fourbar --parameters
 cutjoint show hexapod --picture hexapod.png --view=-30,50
 """
 
 
 def add_arguments(option: Options) -> None:
     option("mechanism")
-    option("--picture", "FILE", "draw the mechanism (png, svg or pdf)")
+    option("--picture", "FILE", "draw the mechanism (png, svg or pdf)", writes=True)
     option("--view")
     option("--outputs", text="list everything that can be recorded")
+    option("--parameters", text="list every number that can be changed or varied, with its nominal value")
     option("--json")
 
 
 def run(args: argparse.Namespace) -> int:
     check_targets(picture=args.picture)
     angle = read_view(args.view)
-    mechanism = load(args.mechanism)
+    mechanism = load_mechanism(args)
     simulation = Simulation(mechanism, compile=False)
     report = simulation.topology().as_dict()
-    outputs = simulation.variables().outputs
+    report["lengths"] = _lengths(simulation)
+    outputs, numbers = simulation.variables().outputs, _numbers(mechanism)
     if args.json:
         report["outputs"] = list(outputs.named)
+        report["parameters"] = {path: {"value": x, "unit": unit} for path, x, unit, _ in numbers}
         print(to_json(report))
     else:
         print(page(mechanism, report))
         if args.outputs:
             rows = [(v.name, v.size, ", ".join(dict.fromkeys(v.units)), v.about) for v in outputs]
             print("\n" + table(rows, ("output", "size", "unit", "")))
+        if args.parameters:
+            print("\n" + table(numbers, ("number", "nominal", "unit", "named")))
     if args.picture:
         from ..show.picture import save_picture
 
@@ -59,14 +69,14 @@ def page(mechanism: Mechanism, report: dict[str, Any]) -> str:
     struts = [
         (
             *(s.name, "cylinder" if s.actuated else "spring/damper", f"{s.body1} – {s.body2}"),
-            f"drives its {s.drive}" if tells_motion(s) else "",
+            f"{report['lengths'][s.name]:.6g} m long"
+            + (f", drives its {s.drive}" if tells_motion(s) else ""),
         )
         for s in mechanism.struts
     ]
     joints = [(j.name, j.type, f"{j.parent} – {j.child}", marks.get(j.name, "")) for j in mechanism.joints]
-    masses = [(b.name, float(b.mass)) for b in lumped(mechanism).bodies]
+    masses = [(b.name, float(b.mass)) for b in lump_point_masses(mechanism).bodies]
     redundant = report["redundant"]
-    moving = f"; {report['driven']} driven beside" if report["driven"] else ""
     facts = [
         ("loops", _count(report["cuts"], "none", "closed at")),
         ("couplings", _count([tie.name for tie in mechanism.couplings], "none", "named")),
@@ -75,13 +85,13 @@ def page(mechanism: Mechanism, report: dict[str, Any]) -> str:
         ("redundant", redundant[0] if redundant else "none"),
         *(("", name) for name in redundant[1:]),
         *_not_unique(report),
-        ("mobility", _mobility(report) + moving),
-        ("places", f"{report['places']} independent coordinates, since some constraints hold speeds alone"),
+        ("mobility", _mobility(report)),
+        ("positions", f"{report['places']} position coordinates; some constraints hold speeds only"),
         ("singular value", f"{report['singular_value']:.4g} (smallest; 0 at a singularity)"),
         ("inputs", ", ".join(mechanism.inputs()) or "none"),
     ]
     if report["places"] == report["mobility"]:
-        facts = [fact for fact in facts if fact[0] != "places"]
+        facts = [fact for fact in facts if fact[0] != "positions"]
     if not mechanism.couplings:
         facts = [fact for fact in facts if fact[0] != "couplings"]
     if not report["rows"]:
@@ -99,20 +109,56 @@ def page(mechanism: Mechanism, report: dict[str, Any]) -> str:
     )
 
 
+def _lengths(simulation: Simulation) -> dict[str, float]:
+    """How long cylinders and springs are at the start, metres."""
+    if not simulation.mechanism.struts:
+        return {}
+    at = simulation.body_poses() | {GROUND: (np.eye(3), np.zeros(3))}
+    ends = {
+        s.name: [
+            at[body][0] @ point + at[body][1] for body, point in ((s.body1, s.point1), (s.body2, s.point2))
+        ]
+        for s in simulation.mechanism.struts
+    }
+    return {name: float(np.linalg.norm(b - a)) for name, (a, b) in ends.items()}
+
+
+def _numbers(mechanism: Mechanism) -> list[tuple[str, Any, str, str]]:
+    """Path, nominal value and unit of every number that can be changed, and the parameters named after it."""
+    found = []
+    for at in parameters.paths(mechanism):
+        names = [
+            name
+            for name, path in mechanism.parameters.items()
+            if parameters.split_component(path)[0] == at.whole
+        ]
+        value = parameters.lookup(mechanism, at.whole)
+        value = float(value) if at.alone else [float(x) for x in value]
+        found.append((at.whole, value, "" if at.unit == "1" else at.unit, ", ".join(names)))
+    return found
+
+
 def _count(names: list[str], none: str, what: str) -> str:
     return f"{len(names)}, {what} {', '.join(names)}" if names else none
 
 
 def _mobility(report: dict[str, Any]) -> str:
     """Freedoms, and why counting rows says otherwise where it does."""
-    found, counted, rows = (report[name] for name in ("mobility", "freedoms_structural", "rows"))
+    found, counted = report["mobility"], report["freedoms_structural"]
+    if report["driven"]:
+        return f"{freedom_summary(report['freedoms'], report['driven'])}{_redundant(report)}"
     if found == counted:
-        return f"{found} by rank and by counting"
-    follow = rows - report["rank"]
-    return (
-        f"{found}: {report['speeds']} speeds less rank {report['rank']}; "
-        f"to count all {rows} rows would say {counted}, but {follow} follow{'s' * (follow == 1)} from others"
-    )
+        return f"{found}, as Grübler's count gives"
+    return f"{found}{_redundant(report)}"
+
+
+def _redundant(report: dict[str, Any]) -> str:
+    """Why counting rows gives another number."""
+    counted, rows, more = report["freedoms_structural"], report["rows"], report["rows"] - report["rank"]
+    if not more:
+        return ""
+    are = "constraint rows are" if more > 1 else "constraint rows is"
+    return f". Grübler's count gives {counted} because {more} of {rows} {are} redundant."
 
 
 def _not_unique(report: dict[str, Any]) -> list[tuple[str, str]]:

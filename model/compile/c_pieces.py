@@ -11,7 +11,7 @@ short in bytes, so the tests for arguments and results that are not there are ma
 The pieces of a large mechanism are shared out among files (`files_of`), which are compiled side by side: no
 compiler sees so much at once that it takes long or much memory.
 
-Only functions in the plain form that CasADi gives to SX functions are touched; whatever is
+Only functions in the plain form that CasADi gives to SX functions (`casadi_c`) are touched; whatever is
 written differently stays as it is.
 """
 
@@ -19,25 +19,15 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
+from .casadi_c import ARGUMENT, BEFORE, LINE, NUMBERED, OUTWARD, RESULT, STRAIGHT, VARIABLE
+
 FORM = "pieces 4"  # part of the key of compiled libraries: change it when other code is written
 NEAR = 16  # places in front of the pointer to the array: 32 are within reach of a short address
 SIZE = 450  # lines; 300 to 1000 differ by a few in a hundred, as measured
+SPARE = 256  # numbers of a result that is not wanted, up to which it is written beside where stack is dear
 FILE = 20_000  # lines of a file, which a compiler takes a second and 80 MB for
 
-SIGNATURE = (
-    r"\(const casadi_real\*\* arg, casadi_real\*\* res, casadi_int\* iw, casadi_real\* w, int mem\) \{\n"
-)
-FUNCTION = re.compile(
-    rf"^(static int (\w+){SIGNATURE})(?:  casadi_real [a0-9, \n]+;\n)+(.*?)  return 0;\n\}}\n", re.M | re.S
-)
-LINE = re.compile(r"  (?:(a\d+)=(.*)|if \(res\[\d+\]!=0\) res\[\d+\]\[\d+\]=(.*));")
-ARGUMENT = re.compile(r"arg\[(\d+)\]\? arg\[\1\]\[(\d+)\] : 0")
-RESULT = re.compile(r"if \(res\[(\d+)\]!=0\) res\[\1\]\[(\d+)\]")
-VARIABLE = re.compile(r"\ba\d+\b")
 PIECE = re.compile(r"^static (__attribute__\(\(noinline)(\)\) void \w+\([^)]*\)) \{\n.*?^\}\n", re.M | re.S)
-NUMBERED = re.compile(r"\bcasadi(_f\d+_\d+\()")
-BEFORE = re.compile(r"^(?:static (?:int casadi_f|__attribute__\(\(noinline)|/\* \w+:\()", re.M)
-OUTWARD = re.compile(r"^(?:CASADI_SYMBOL_EXPORT |(?=(?:casadi_real|casadi_int|void) casadi_\w+\())", re.M)
 
 
 class Piece(NamedTuple):
@@ -48,9 +38,13 @@ class Piece(NamedTuple):
     written: dict[str, int]
 
 
-def split_functions(source: str, size: int = SIZE) -> str:
-    """The same C code with long straight-line functions cut into pieces."""
-    return FUNCTION.sub(lambda found: _rewritten(found, size), source)
+def split_functions(source: str, size: int = SIZE, on_stack: bool = True) -> str:
+    """The same C code with long straight-line functions cut into pieces.
+
+    What they hand on stands on the stack, or in the caller's work space, of which CasADi asks for a number
+    each variable: a thread of little stack can then call it, however long the code.
+    """
+    return STRAIGHT.sub(lambda found: _rewritten(found, size, on_stack), source)
 
 
 def files_of(source: str, size: int = FILE, name: str = "casadi") -> list[str]:
@@ -79,7 +73,7 @@ def files_of(source: str, size: int = FILE, name: str = "casadi") -> list[str]:
     return [before + known + after, *(shared + known + text for text in files)]
 
 
-def _rewritten(found: re.Match[str], size: int) -> str:
+def _rewritten(found: re.Match[str], size: int, on_stack: bool) -> str:
     head, name, body = found.groups()
     lines = [match for line in body.splitlines() if (match := LINE.fullmatch(line))]
     if len(lines) < 2 * size or len(lines) != body.count("\n"):
@@ -100,12 +94,17 @@ def _rewritten(found: re.Match[str], size: int) -> str:
             + _inside(piece, after, constants, places)
             + "}\n"
         )
-    calls = "".join(f"  {name}_{k}(in, out, s + {NEAR});\n" for k in range(len(pieces)))
-    zeros = "static const casadi_real none"
+    zeros, out = "static const casadi_real none", "res"
     there = _there(ARGUMENT, body, zeros, "const casadi_real* in", "arg", "none", " = {0}")
-    there += _there(RESULT, body, "casadi_real unused", "casadi_real* out", "res", "unused")
-    text = RESULT.sub(r"res[\1][\2]", ARGUMENT.sub(r"arg[\1][\2]", text))
-    return f"{text}\n{head}  casadi_real s[{len(places) + NEAR}];\n{there}{calls}  return 0;\n}}\n"
+    text = ARGUMENT.sub(r"arg[\1][\2]", text)
+    if (
+        on_stack or max((int(n) for _, n in RESULT.findall(body)), default=0) < SPARE
+    ):  # else tested for in place
+        there += _there(RESULT, body, "casadi_real unused", "casadi_real* out", "res", "unused")
+        text, out = RESULT.sub(r"res[\1][\2]", text), "out"
+    calls = "".join(f"  {name}_{k}(in, {out}, s + {NEAR});\n" for k in range(len(pieces)))
+    array = f"s[{len(places) + NEAR}]" if on_stack else "*s = w"
+    return f"{text}\n{head}  casadi_real {array};\n{there}{calls}  return 0;\n}}\n"
 
 
 def _there(

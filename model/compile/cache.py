@@ -11,7 +11,6 @@ import errno
 import logging
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,10 +20,11 @@ from typing import Any
 
 import casadi as ca
 
-from ..errors import CutjointError
+from ..base.errors import CutjointError
 from . import kernel as compiling
-from .kernel import Kernel, cache_folder, compiled_or_told, digest, kept, kernel, made_by, used
+from .kernel import Kernel, compile_or_warn, compiler_fingerprint, kernel
 from .lanes import LaneKernel, NotInLanes, build_lanes
+from .storage import cache_folder, digest, is_whole, store
 
 PACKAGE = __name__.rsplit(".", 2)[0]
 LOG = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ LOOK = 0.05  # seconds between two looks at what another process builds
 LIBRARY = re.compile(r"(\w+) ([0-9a-f]{32}\.so)")
 
 
-def remembered(
+def recall_kernel(
     of: str, name: str, trace: Callable[[], ca.Function], compile: bool | None, native: bool = True
 ) -> Kernel:
     """The kernel called `name` of what the text `of` describes, traced only if it is new here.
@@ -46,9 +46,9 @@ def remembered(
         return _built(name, trace, wanted)
     try:
         folder = cache_folder()
-    except (CutjointError, OSError):
+    except CutjointError:
         return kernel(trace(), wanted)  # which will say what is wrong, if it needs the folder
-    by = made_by(shutil.which(compiler) or compiler) if compiler else ""
+    by = compiler_fingerprint(compiler) if compiler else ""
     entry = folder / f"{digest(of, name, source_digest(), ca.__version__, by)}.kernel"
     found = _found(entry, compiler is not None)
     if found is None:
@@ -60,7 +60,7 @@ def remembered(
     return found
 
 
-def remembered_lanes(
+def recall_lanes(
     of: str, name: str, trace: Callable[[], ca.Function], compile: bool | None
 ) -> LaneKernel | None:
     """The same over lanes; None without a compiler, or if the function's lanes can't go together."""
@@ -68,22 +68,23 @@ def remembered_lanes(
     if compiler is None:
         return None
     entry = None
-    if of:
-        by = made_by(shutil.which(compiler) or compiler)
-        entry = cache_folder() / f"{digest(of, name, source_digest(), ca.__version__, by)}.lanes"
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            if used(entry) and (found := LIBRARY.fullmatch(entry.read_text(encoding="utf-8"))):
+    with contextlib.suppress(OSError, UnicodeDecodeError, CutjointError):
+        if of:
+            keys = of, name, source_digest(), ca.__version__, compiler_fingerprint(compiler)
+            entry = cache_folder() / f"{digest(*keys)}.lanes"
+            if is_whole(entry) and (found := LIBRARY.fullmatch(entry.read_text(encoding="utf-8"))):
                 library = entry.with_name(found[2])
-                if used(library):
+                if is_whole(library):
                     return LaneKernel(library)
     function = trace()
     try:
-        made = compiled_or_told(lambda: LaneKernel(build_lanes(function, compiler)), compiler, compile)
+        made = compile_or_warn(lambda: LaneKernel(build_lanes(function, compiler)), compiler, compile)
     except NotInLanes:
         return None
     if made and entry:
-        with contextlib.suppress(CutjointError), kept(entry) as temporary:
-            temporary.write_text(f"kernel {made.library.name}", encoding="utf-8")
+        text = f"kernel {made.library.name}"
+        with contextlib.suppress(CutjointError):
+            store(entry.name, lambda path: path.write_text(text, encoding="utf-8"))
     return made
 
 
@@ -133,7 +134,7 @@ def _locked(fcntl: Any, file: Any, byte: int) -> bool:
 
 
 def ours(*made: Any) -> bool:
-    """Whether functions and objects are of our own source, as `remembered` takes for granted."""
+    """Whether functions and objects are of our own source, as `recall_kernel` takes for granted."""
     homes = (getattr(x, "__module__", None) or type(x).__module__ for x in made)
     return all(f"{home}.".startswith(f"{PACKAGE}.") for home in homes)
 
@@ -149,13 +150,13 @@ def source_digest() -> str:
 def _found(entry: Path, native: bool) -> Kernel | None:
     """What an entry leads to; None if it is missing or damaged."""
     with contextlib.suppress(OSError, RuntimeError, UnicodeDecodeError):
-        if not used(entry):
+        if not is_whole(entry):
             return None
         if not native:
-            return Kernel(ca.Function.load(str(entry)))
+            return Kernel(ca.Function.deserialize(entry.read_text(encoding="utf-8")))
         if found := LIBRARY.fullmatch(entry.read_text(encoding="utf-8")):
             library = entry.with_name(found[2])
-            if not used(library):
+            if not is_whole(library):
                 return None
             return Kernel(ca.external(found[1], str(library)), library)
     return None
@@ -165,8 +166,7 @@ def _keep(made: Kernel, entry: Path, native: bool) -> None:
     """An entry for a kernel; if it can't be written, the next start traces again."""
     if native and made.library is None:
         return  # the compiler failed
-    with contextlib.suppress(CutjointError), kept(entry) as temporary:
-        if made.library:
-            temporary.write_text(f"{made.function.name()} {made.library.name}", encoding="utf-8")
-        else:
-            made.function.save(str(temporary))
+    function = made.function
+    text = f"{function.name()} {made.library.name}" if made.library else function.serialize()
+    with contextlib.suppress(CutjointError):
+        store(entry.name, lambda path: path.write_text(text, encoding="utf-8"))

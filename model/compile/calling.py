@@ -42,13 +42,13 @@ def source() -> str:
 
 
 @cache
-def loaded(path: Path) -> ctypes.CDLL:
+def load_caller(path: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(path))
 
 
 def address(library: Path, name: str) -> int:
     """Where a function of a library is."""
-    found = ctypes.cast(getattr(loaded(library), name), POINTER).value
+    found = ctypes.cast(getattr(load_caller(library), name), POINTER).value
     assert found is not None
     return found
 

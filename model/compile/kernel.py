@@ -1,24 +1,20 @@
 """Run traced functions: at once in CasADi's virtual machine, faster as compiled C.
 
-Compiled libraries are kept in the user's cache folder under a hash of their source, the
-compiler and its flags. The folder is created for the user alone and refused if
-anyone else could write to it, because what lies there is loaded and executed.
+Compiled libraries are kept in the cache (`storage`) under a hash of their source, the compiler and its flags.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 import platform
+import shlex
 import shutil
-import stat
 import subprocess
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,11 +22,12 @@ from typing import Any, TypeVar
 import casadi as ca
 import numpy as np
 
-from ..errors import CutjointError
-from ..files import write_atomically
-from ..programs import run_program, scratch_folder
+from ..base.errors import CutjointError
+from ..base.subprocesses import run_program, scratch_folder
 from . import calling
 from .c_pieces import FORM, files_of, split_functions
+from .casadi_c import generate, without_calls
+from .storage import cache_folder, digest, is_whole, store
 
 # More than -O1 gains nothing in straight-line code and takes twice as long; what it needs from
 # further up are the fused multiply-adds, which gcc has under "expensive optimizations". Calls
@@ -51,9 +48,6 @@ LOG = logging.getLogger(__name__)
 
 class TooLong(RuntimeError):
     """Code that would keep a compiler busy for longer than anyone expects."""
-
-
-MOST_KEPT = 4000  # files in the cache: the kernels of some hundred mechanisms, each with its checksum
 
 
 class Kernel:
@@ -150,7 +144,7 @@ def _caller_library() -> Path | None:
     if compiler is None:
         return None
     with contextlib.suppress(OSError, RuntimeError, subprocess.SubprocessError, CutjointError):
-        made = compiled(calling.source(), compiler)
+        made = compile_library(calling.source(), compiler)
         return made if calling.address(made, "call") else None
     return None
 
@@ -186,42 +180,58 @@ def kernel(function: ca.Function, compile: bool | None = None) -> Kernel:
         library = build_library(function, compiler, None if compile else MOST)
         return Kernel(ca.external(function.name(), str(library)), library)
 
-    return compiled_or_told(build, compiler, compile) or Kernel(function)
+    return compile_or_warn(build, compiler, compile) or Kernel(function)
 
 
-def compiled_or_told(build: Callable[[], Made], compiler: str, compile: bool | None) -> Made | None:
+def compile_or_warn(build: Callable[[], Made], compiler: Sequence[str], compile: bool | None) -> Made | None:
     """What is built, or None and a warning if the compiler fails; an error where that is insisted on."""
+    named = shlex.join(compiler)
     try:
         return build()
-    except TooLong as problem:
+    except (TooLong, CutjointError) as problem:
+        if compile and isinstance(problem, CutjointError):
+            raise
         warnings.warn(f"{problem}; running in the slower virtual machine", stacklevel=3)
         return None
     except (OSError, subprocess.SubprocessError, RuntimeError) as problem:
         if compile:
-            raise CutjointError(f"the C compiler '{compiler}' failed: {_first_line(problem)}") from problem
+            raise CutjointError(f"the C compiler '{named}' failed: {_first_line(problem)}") from problem
         warnings.warn(
-            f"the C compiler '{compiler}' failed ({_first_line(problem)}); "
+            f"the C compiler '{named}' failed ({_first_line(problem)}); "
             "running in the slower virtual machine",
             stacklevel=3,
         )
         return None
 
 
-def find_compiler() -> str | None:
-    """The C compiler: $CC, or the first of cc, gcc, clang on the path; None if CUTJOINT_COMPILE=0."""
+def find_compiler() -> tuple[str, ...] | None:
+    """The command of the C compiler: $CC, which may have options, or the first of cc, gcc, clang on the path.
+
+    None if there is none, or CUTJOINT_COMPILE=0.
+    """
     if os.environ.get("CUTJOINT_COMPILE") == "0":
         return None
-    for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
-        if name and shutil.which(name):
-            return name
-    return None
+    wanted = os.environ.get("CC", "").strip()
+    there = [wanted] if shutil.which(wanted) else _words(wanted)
+    if there and shutil.which(there[0]):
+        return tuple(there)
+    found = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
+    if wanted:
+        instead = f"'{found}' is taken instead" if found else "nor is cc, gcc or clang"
+        warnings.warn(f"CC: the compiler '{wanted}' is not there; {instead}", stacklevel=2)
+    return (found,) if found else None
 
 
-def build_library(function: ca.Function, compiler: str, most: int | None = MOST) -> Path:
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:  # a quote that never ends
+        return []
+
+
+def build_library(function: ca.Function, compiler: Sequence[str], most: int | None = MOST) -> Path:
     """Path of the shared library of a function, compiled now or found in the cache."""
-    generator = ca.CodeGenerator("kernel.c", {"with_header": False})
-    generator.add(function)
-    code = generator.dump()
+    code = generate([function])
     lines = code.count("\n")
     if most is not None and lines > most:
         raise TooLong(
@@ -230,27 +240,16 @@ def build_library(function: ca.Function, compiler: str, most: int | None = MOST)
         )
     if lines > LONG:
         LOG.info("compiling '%s', %s operations", function.name(), f"{lines:,}")
-    return compiled(_without_calls(code), compiler, key=FORM, change=_in_files)
-
-
-def _without_calls(code: str) -> str:
-    """The same C with fmax and fmin written out: a call has all registers stored for two instructions.
-
-    What is no number is passed over, as by those of C.
-    """
-    for name, sign in (("fmax", ">"), ("fmin", "<")):
-        code = code.replace(f"casadi_real casadi_{name}(", f"static inline casadi_real casadi_{name}(")
-        code = code.replace(f"return {name}(x, y);", f"return (x {sign} y) | (y != y) ? x : y;")
-    return code
+    return compile_library(without_calls(code), compiler, key=FORM, change=_in_files)
 
 
 def _in_files(code: str) -> list[str]:
     return files_of(split_functions(code))
 
 
-def compiled(
+def compile_library(
     code: str,
-    compiler: str,
+    compiler: Sequence[str],
     flags: Sequence[str] | None = None,
     libraries: Sequence[str] = ("-lm",),
     key: str = "",
@@ -258,127 +257,65 @@ def compiled(
 ) -> Path:
     """Path of the shared library of C code, made now of the files `key` stands for, or found in the cache."""
     flags = flags_of(compiler) if flags is None else flags
-    by = made_by(shutil.which(compiler) or compiler, (*flags, *libraries[1:]))
-    target = cache_folder() / f"{digest(code, key, by)}.so"
-    if used(target):
+    name = f"{digest(code, key, compiler_fingerprint(compiler, (*flags, *libraries[1:])))}.so"
+    target = cache_folder() / name
+    if is_whole(target):
         return target
     with scratch_folder() as folder:
         files, made = change(code), folder / "kernel.so"
-        names = [f"kernel{k}" for k in range(len(files))]
-        for name, text in zip(names, files, strict=True):
-            Path(folder, f"{name}.c").write_text(text, encoding="utf-8")
+        units = [f"kernel{k}" for k in range(len(files))]
+        for unit, text in zip(units, files, strict=True):
+            Path(folder, f"{unit}.c").write_text(text, encoding="utf-8")
         if len(files) > 1:
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
                 plain = [flag for flag in flags if flag != "-shared"]
-                each = ([compiler, *plain, "-c", f"{name}.c"] for name in names)
+                each = ([*compiler, *plain, "-c", f"{unit}.c"] for unit in units)
                 list(pool.map(lambda words: _run(words, folder), each))
-        sources = [f"{name}.{'o' if len(files) > 1 else 'c'}" for name in names]
-        _run([compiler, *flags, "-o", str(made), *sources, *libraries], folder)
-        with kept(target) as temporary:
-            shutil.copyfile(made, temporary)
-        return target
+        sources = [f"{unit}.{'o' if len(files) > 1 else 'c'}" for unit in units]
+        _run([*compiler, *flags, "-o", str(made), *sources, *libraries], folder)
+        return store(name, lambda path: shutil.copyfile(made, path))
 
 
 def _run(words: Sequence[str], folder: Path) -> None:
-    run = run_program(words, TIMEOUT, folder, {**os.environ, "TMPDIR": str(folder)})
+    run = run_program(words, TIMEOUT, folder, compiler_environment() | {"TMPDIR": str(folder)})
     if run.returncode != 0:
         raise RuntimeError(run.stderr.decode(errors="replace").strip() or f"exit code {run.returncode}")
 
 
-def cache_folder() -> Path:
-    """The user's own folder for compiled libraries, refused if others can write to it."""
-    base = os.environ.get("CUTJOINT_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "cutjoint"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    status = folder.stat()
-    mine = not hasattr(os, "getuid") or status.st_uid == os.getuid()
-    if not mine or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise CutjointError(
-            f"others can write to the cache folder {folder}; run 'chmod 700 {folder}' or set CUTJOINT_CACHE"
-        )
-    return folder
-
-
-@contextmanager
-def kept(target: Path) -> Iterator[Path]:
-    """A path to write to; it becomes a file of the cache, where no half-written one is ever found.
-
-    Its checksum is written beside it. Then the files that were used longest ago are forgotten, if there are
-    too many. Whoever reads one just then has it open, or finds it missing and makes it anew.
-    """
-    with write_atomically(target) as temporary:
-        yield temporary
-        temporary.chmod(0o600)
-        checksum = _checksum(temporary)
-    with write_atomically(_sum_of(target)) as temporary:
-        temporary.write_text(checksum, encoding="ascii")
-        temporary.chmod(0o600)
-    ages = list[tuple[float, Path]]()
-    for path in target.parent.iterdir():
-        with contextlib.suppress(OSError):  # another process forgets as well
-            ages.append((path.stat().st_mtime, path))
-    for _, path in sorted(ages)[:-MOST_KEPT]:
-        with contextlib.suppress(OSError):
-            path.unlink()
-
-
-def used(target: Path) -> bool:
-    """Whether a file is in the cache as it was put there; it is then the last to be forgotten.
-
-    To load a library that is cut off ends the process, and one that is damaged does anything: such are said
-    and removed, so that they are made again.
-    """
-    known = _sum_of(target)
-    try:
-        whole = known.read_bytes() == _checksum(target).encode()
-    except OSError:  # not there, or forgotten by another process just now
-        return False
-    if whole:
-        with contextlib.suppress(OSError):
-            os.utime(target)
-            os.utime(known)
-        return True
-    warnings.warn(f"'{target}' was damaged; it is made again", stacklevel=2)
-    for path in (target, known):
-        with contextlib.suppress(OSError):
-            path.unlink()
-    return False
-
-
-def _sum_of(target: Path) -> Path:
-    return target.with_name(f"{target.name}.sum")
-
-
-def _checksum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def made_by(compiler: str, flags: Sequence[str] | None = None) -> str:
+def compiler_fingerprint(compiler: Sequence[str], flags: Sequence[str] | None = None) -> str:
     """What the same source would become something else without: compiler, flags and processor."""
-    by = (*(flags_of(compiler) if flags is None else flags), compiler_version(compiler))
+    by = (*compiler[1:], *(flags_of(compiler) if flags is None else flags), compiler_version(*compiler))
     return "\0".join([*by, platform.machine(), _processor()])
 
 
-def flags_of(compiler: str) -> tuple[str, ...]:
+def flags_of(compiler: Sequence[str]) -> tuple[str, ...]:
     """How kernels are compiled."""
-    return (*FLAGS, *(WITHOUT_IDLE if is_gcc(compiler_version(compiler)) else ()))
+    return (*FLAGS, *(WITHOUT_IDLE if is_gcc(compiler_version(*compiler)) else ()))
+
+
+def compiler_version(program: str, *options: str) -> str:
+    """What a compiler says of itself."""
+    return _version(shutil.which(program) or program, *options)
 
 
 @cache
-def compiler_version(*command: str) -> str:
-    """What a compiler says of itself."""
+def _version(*command: str) -> str:
     words = [*command, "--version"]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stdout
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=60, check=False, env=compiler_environment()
+    ).stdout
+
+
+def compiler_environment() -> dict[str, str]:
+    """What compilers see: zig, which needs a cache, has it beside ours."""
+    with contextlib.suppress(CutjointError):
+        return {"ZIG_GLOBAL_CACHE_DIR": str(cache_folder() / "zig"), **os.environ}
+    return dict(os.environ)
 
 
 def is_gcc(said: str) -> bool:
     """Whether that is what a compiler says of itself; others do not know the names of its passes."""
     return "Free Software Foundation" in said
-
-
-def digest(*texts: str) -> str:
-    """A name for texts that no other texts have."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
 
 
 @cache

@@ -1,4 +1,4 @@
-/* Numbers in lanes: what CasADi writes for one mechanism, for as many as a vector of the processor holds.
+/* Numbers in lanes (SIMD): what CasADi writes for one mechanism, for as many as a vector of the processor holds.
  *
  * `casadi_real` is a vector; + - * / are the compiler's own, lane by lane, and everything else is below.
  * No lane ever sees another one. Truth is 1 and falsehood 0, as CasADi has it. */

@@ -1,23 +1,26 @@
-"""Generated C over lanes: the code of one mechanism computes as many as a vector of the processor holds.
+"""Generated C over lanes (SIMD): the code of one mechanism computes as many as a processor vector holds.
 
 CasADi writes a traced function as assignments of single numbers. With `casadi_real` a vector of 2, 4 or
 8 numbers, the same lines compute as many mechanisms; what C does not do with vectors (constants,
 comparisons, functions) becomes a call of `lanes.h`. Nothing is traced anew and no equation is written
-again. Every line must be of a form known here: a function that branches is refused, since its lanes
-would go different ways.
+again. Every line must be of a form that is known (`casadi_c`): a function that branches is refused, since
+its lanes would go different ways.
 """
 
 import ctypes
 import platform
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
 
 import casadi as ca
 
+from . import casadi_c
 from .c_pieces import split_functions
-from .kernel import FLAGS, MOST, compiled
+from .casadi_c import generate
+from .kernel import FLAGS, MOST, compile_library
 
 
 class NotInLanes(Exception):
@@ -27,9 +30,6 @@ class NotInLanes(Exception):
 # Divisions of vectors are dear: many by one number become one, and products.
 MORE_FLAGS = ("-freciprocal-math", "-w")
 
-_NAME = r"[a-z]\w*(?:\[-?\d+\])*|\(\*\w+\+\+\)|\*\w+"
-_NUMBER = r"-?\d+\.?\d*(?:e[-+]\d+)?"
-_VALUE = rf"(?:{_NAME}|{_NUMBER})"
 _OPERATIONS = {
     "<": "lt",
     "<=": "le",
@@ -43,50 +43,17 @@ _FUNCTIONS = {
     *("exp", "log", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "log1p", "expm1", "erf"),
     *("floor", "ceil", "fmod", "pow", "copysign", "hypot", "remainder"),
 }
-# Right sides, and what they become.
-_CONSTANT = re.compile(_NUMBER)
-_PLAIN = re.compile(rf"-?\s*{_NAME}|\(\s*-?\s*{_VALUE}\s*(?:[-+*/]\s*{_VALUE}\s*)?\)")
-_COMPARED = re.compile(rf"\(\s*({_VALUE})\s*(<=|<|==|!=|&&|\|\|)\s*({_VALUE})\s*\)")
-_CHOSEN = re.compile(rf"\(\s*({_VALUE})\s*\?\s*({_VALUE})\s*:\s*0\s*\)")
-_NEGATED = re.compile(rf"\(\s*!\s*({_VALUE})\s*\)")
-_CALLED = re.compile(rf"(?:casadi_)?(\w+)\(\s*({_VALUE})\s*(?:,\s*({_VALUE})\s*)?\)")
-_TURNED = re.compile(rf"(sin|cos)\(\s*({_VALUE})\s*\)")
 _WORD = re.compile(r"\w+|\W")
-_LEFT = re.compile(r"(\S+?)\s*([-+*/]?)=\s*$")
-_CHANGES = re.compile(r"\bs\[|\+\+|\bw\d+\[")  # memory that is written to
-_GIVEN = re.compile(r"(arg\[\d+\])\s*\? \1\[(\d+)\] : 0")
-# Lines: assignments, whose right side is looked at, and what stays as it is.
-_FOR = r"for \([^(){};]*;[^(){};]*;[^(){};]*\) "
-_TARGET = r"(?:a\d+|w\d+(?:\[\d+\])?|\(\*\w+\+\+\)|\*\w+\+\+|res\[\d+\]\[\d+\])"
-_ASSIGNED = re.compile(rf"(\s*(?:if \(res\[\d+\](?:!=0)?\) )?(?:{_FOR})?{_TARGET}\s*[-+*/]?=\s*)(.+);")
-_KEPT = re.compile(
-    r"\s*(?:(?:const )?casadi_(?:real|int) [^()]*;"
-    r"|(?:arg|res)\d+\[\d+\]\s*=\s*[^()]*(?:\(&\w+\))?;"
-    r"|if \(casadi_f\d+\([\w, ]+\)\) return 1;"
-    r"|wr\d+ = (arg\[\d+\]) \? \1 : casadi_zeros;"
-    r"|casadi_copy\([\w, +\[\]]+\);|casadi_clear\([\w, +]+\);"
-    r"|/\*[^*]*(?:\*(?!/)[^*]*)*\*/"
-    r"|return 0;|)"
-)
-_FILLED = re.compile(rf"(\s*casadi_fill\([\w+ ]+, \d+, )({_NUMBER})\);")
-_FUNCTION = re.compile(
-    r"^(static int casadi_f\d+\(const casadi_real\*\* arg, [^)]*\) \{\n)(.*?)^\}\n", re.M | re.S
-)
-_ZEROS = re.compile(r"^static const casadi_real (casadi_zeros\[\d+\]) =\s*\{0\.\};$", re.M)
-_TABLE = re.compile(r"^static const casadi_real casadi_c\d+", re.M)
-_MAIN = re.compile(r"return (casadi_f\d+)\(arg, res, iw, w, mem\);")
 
 
 def in_lanes(function: ca.Function) -> str:
     """C of a traced function over lanes: `int kernel(const lanes**, lanes**, long long*, lanes*, int)`."""
-    generator = ca.CodeGenerator("kernel.c", {"with_header": False})
-    generator.add(function)
-    code = generator.dump()
-    main = _MAIN.search(code)
-    if main is None or _TABLE.search(code):
+    code = generate([function])
+    main = casadi_c.MAIN.search(code)
+    if main is None or casadi_c.TABLE.search(code):
         raise NotInLanes(f"{function.name()} is not written as plain functions")
-    parts = [head + _checked(body) + "}\n" for head, body in _FUNCTION.findall(code)]
-    zeros = [f"static const casadi_real {found} = {{{{0.}}}};" for found in _ZEROS.findall(code)]
+    parts = [head + _checked(body) + "}\n" for head, body in casadi_c.FUNCTION.findall(code)]
+    zeros = [f"static const casadi_real {found} = {{{{0.}}}};" for found in casadi_c.ZEROS.findall(code)]
     whole = _translated(split_functions("\n".join(parts)))
     header = (files(__package__) / "lanes.h").read_text("utf-8")
     sizes_in = [function.nnz_in(k) for k in range(function.n_in())]
@@ -106,23 +73,23 @@ def vector_library() -> bool:
     return platform.machine() in ("x86_64", "AMD64") and platform.libc_ver()[0] == "glibc"
 
 
-def build_lanes(function: ca.Function, compiler: str) -> Path:
+def build_lanes(function: ca.Function, compiler: Sequence[str]) -> Path:
     """Path of the shared library of a function over lanes, compiled now or found in the cache."""
     together = vector_library()
     flags = (*FLAGS, *MORE_FLAGS, *(("-DVECTOR_LIBRARY",) if together else ()))
     code = in_lanes(function)
     if code.count("\n") > MOST:
         raise NotInLanes(f"{function.name()} is too long to compile over lanes")
-    return compiled(code, compiler, flags, ("-lm", *(("-lmvec",) if together else ())))
+    return compile_library(code, compiler, flags, ("-lm", *(("-lmvec",) if together else ())))
 
 
 def _checked(body: str) -> str:
     """The body of a function, if all of its lines are of known forms."""
     for line in body.splitlines():
-        found = _ASSIGNED.fullmatch(line)
+        found = casadi_c.ASSIGNED.fullmatch(line)
         if found:
             _value(found[2])
-        elif not (_KEPT.fullmatch(line) or _FILLED.fullmatch(line)):
+        elif not (casadi_c.KEPT.fullmatch(line) or casadi_c.FILLED.fullmatch(line)):
             raise NotInLanes(f"a line that lanes can't share: {line.strip()[:80]}")
     return body
 
@@ -137,9 +104,9 @@ def _translated(code: str) -> str:
     for line in code.splitlines():
         if line.startswith("static"):  # another function
             angles, held, numbers = {}, {}, {}
-        elif found := _ASSIGNED.fullmatch(line):
+        elif found := casadi_c.ASSIGNED.fullmatch(line):
             value = found[2].strip()
-            if turned := _TURNED.fullmatch(value):
+            if turned := casadi_c.TURNED.fullmatch(value):
                 angle = held.get(turned[2], turned[2])
                 if angle not in angles:
                     angles[angle] = f"turned{len(angles)}"
@@ -148,13 +115,13 @@ def _translated(code: str) -> str:
             else:
                 value = _value(value)
             key = " ".join(held.get(word, word) for word in _WORD.findall(value))
-            target = _LEFT.search(found[1])
+            target = casadi_c.LEFT.search(found[1])
             assert target is not None
-            if _CHANGES.search(value) or target[2]:
+            if casadi_c.CHANGES.search(value) or target[2]:
                 key = f"line {len(lines)}"
             held[target[1]] = numbers.setdefault(key, f"#{len(numbers)}")
             line = f"{found[1]}{value};"
-        elif found := _FILLED.fullmatch(line):
+        elif found := casadi_c.FILLED.fullmatch(line):
             line = f"{found[1]}spread({found[2]}));"
         lines.append(line)
     return "\n".join([*lines, ""])
@@ -163,26 +130,26 @@ def _translated(code: str) -> str:
 def _value(text: str) -> str:
     """A right side for lanes."""
     text = text.strip()
-    if _CONSTANT.fullmatch(text):
+    if casadi_c.CONSTANT.fullmatch(text):
         return f"spread({text})"
-    if _PLAIN.fullmatch(text):
+    if casadi_c.PLAIN.fullmatch(text):
         return text
-    if found := _COMPARED.fullmatch(text):
+    if found := casadi_c.COMPARED.fullmatch(text):
         return f"lanes_{_OPERATIONS[found[2]]}({_lanes(found[1])}, {_lanes(found[3])})"
-    if found := _CHOSEN.fullmatch(text):
+    if found := casadi_c.CHOSEN.fullmatch(text):
         return f"lanes_where({_lanes(found[1])}, {_lanes(found[2])})"
-    if found := _NEGATED.fullmatch(text):
+    if found := casadi_c.NEGATED.fullmatch(text):
         return f"lanes_not({_lanes(found[1])})"
-    if found := _GIVEN.fullmatch(text):
+    if found := casadi_c.GIVEN.fullmatch(text):
         return f"*({found[1]} ? {found[1]} + {found[2]} : &(const casadi_real){{0}})"
-    found = _CALLED.fullmatch(text)
+    found = casadi_c.CALLED.fullmatch(text)
     if found and found[1] in _FUNCTIONS:
         return f"lanes_{found[1]}({', '.join(_lanes(x) for x in found.groups()[1:] if x)})"
     raise NotInLanes(f"an operation that lanes can't share: {text[:80]}")
 
 
 def _lanes(value: str) -> str:
-    return f"spread({value})" if _CONSTANT.fullmatch(value) else value
+    return f"spread({value})" if casadi_c.CONSTANT.fullmatch(value) else value
 
 
 class LaneKernel:

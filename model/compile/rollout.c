@@ -4,6 +4,7 @@
  * step together; a lane that finds its own too rough, or starts from rest, takes the refined step by
  * itself. Several threads may call `rollout` with one job: each takes the next block that nobody has. */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,13 +17,13 @@ typedef struct {
 
 typedef struct {
   kernel single, step, outputs;
-  integer nq, nv, nu, np, ny, nverdict, left_open, has_loops;
+  integer nq, nv, nz, nu, np, ny, nverdict, left_open, has_loops;
   integer n, steps, every;
   double h;
-  double *q, *v, *work;  /* a row a run, from the start to the end */
+  double *q, *v, *z, *work;  /* a row a run, from the start to the end */
   const double *u, *p, *gain, *reference;
   integer u_run, u_step, p_run, gain_run, reference_run, reference_step;  /* from one to the next */
-  double *series, *works, *last, *least, *most, *ledger;  /* what is recorded; 0 if not wanted */
+  double *series, *works, *last, *least, *most, *counters;  /* what is recorded; 0 if not wanted */
   integer *taken, *status;
   integer next, done, stop;  /* shared by the threads */
 } job;
@@ -75,14 +76,26 @@ static void out_of_lane(double *to, const double *from, integer n, integer lanes
   for (integer i = 0; i < n; ++i) to[i] = from[i * lanes + lane];
 }
 
-/* A state x = (q, v, work) with its inputs, parameters and outputs; `lanes` numbers for each entry. */
+/* A state x = (q, v, z, work) with its inputs, parameters and outputs; `lanes` numbers for each entry. */
 typedef struct {
   double *x, *u, *p, *h, *y;
 } place;
 
+/* Numbers of a state, and where its parts begin. */
+static integer moving(const job *j) { return j->nq + j->nv + j->nz + 1; }
+
+typedef struct {
+  integer v, z, work;
+} parts;
+
+static parts parts_of(const job *j) {
+  parts at = {j->nq, j->nq + j->nv, j->nq + j->nv + j->nz};
+  return at;
+}
+
 static place place_for(const job *j, integer lanes, char **memory) {
   place s;
-  s.x = take(memory, (j->nq + j->nv + 1) * lanes * sizeof(double));
+  s.x = take(memory, moving(j) * lanes * sizeof(double));
   s.u = take(memory, (j->nu + 1) * lanes * sizeof(double));
   s.p = take(memory, (j->np + 1) * lanes * sizeof(double));
   s.h = take(memory, lanes * sizeof(double));
@@ -92,7 +105,7 @@ static place place_for(const job *j, integer lanes, char **memory) {
 }
 
 static size_t place_size(const job *j, integer lanes) {
-  integer sizes[] = {j->nq + j->nv + 1, j->nu + 1, j->np + 1, 1, j->ny + 1};
+  integer sizes[] = {moving(j), j->nu + 1, j->np + 1, 1, j->ny + 1};
   size_t total = 0;
   for (int i = 0; i < 5; ++i) total += padded(sizes[i] * lanes * sizeof(double));
   return total;
@@ -100,7 +113,7 @@ static size_t place_size(const job *j, integer lanes) {
 
 /* Inputs of step k: as given, less a gain on where the state is beside where it should be. */
 static void inputs(const job *j, const place *s, integer lanes, integer lane, integer run, integer k) {
-  integer nx = j->nq + j->nv;
+  integer nx = parts_of(j).work;
   const double *u = j->u + run * j->u_run + k * j->u_step;
   into_lane(s->u, u, j->nu, lanes, lane);
   if (!j->gain) return;
@@ -114,10 +127,11 @@ static void inputs(const job *j, const place *s, integer lanes, integer lane, in
 }
 
 static void step(const kernel *k, const room *r, const job *j, const place *s, integer lanes, double *new) {
-  double *x = s->x, *end = new + (j->nq + j->nv) * lanes;
-  const double *in[] = {x, x + j->nq * lanes, x + (j->nq + j->nv) * lanes, s->u, s->p, s->h};
-  double *out[] = {new, new + j->nq * lanes, end, end + lanes};
-  call(k, r, in, 6, out, 4);
+  const parts at = parts_of(j);
+  double *x = s->x, *end = new + at.work * lanes;
+  const double *in[] = {x, x + at.v * lanes, x + at.z * lanes, x + at.work * lanes, s->u, s->p, s->h};
+  double *out[] = {new, new + at.v * lanes, new + at.z * lanes, end, end + lanes};
+  call(k, r, in, 7, out, 5);
 }
 
 static void record(const job *j, const double *y, double work, integer run, integer sample) {
@@ -136,14 +150,15 @@ static void record(const job *j, const double *y, double work, integer run, inte
  * number of lanes that it is called with. */
 static inline __attribute__((always_inline)) int move_block(job *j, integer first, const integer lanes,
                                                             char *memory) {
-  const integer nx = j->nq + j->nv + 1, left = j->n - first, count = left < lanes ? left : lanes;
+  const parts at = parts_of(j);
+  const integer nx = moving(j), left = j->n - first, count = left < lanes ? left : lanes;
   const int together = j->single.run != 0;
   room fast = room_for(&j->single, &memory), slow = room_for(&j->step, &memory), read = {0};
   if (j->outputs.run) read = room_for(&j->outputs, &memory);
   place all = place_for(j, lanes, &memory), one = place_for(j, 1, &memory);
   double *new = take(&memory, (nx + 1) * lanes * sizeof(double));
   double *alone = take(&memory, (nx + j->nverdict) * sizeof(double));
-  double *moving = take(&memory, lanes * sizeof(double)), *sum = take(&memory, lanes * sizeof(double));
+  double *speed = take(&memory, lanes * sizeof(double)), *sum = take(&memory, lanes * sizeof(double));
   double *row = take(&memory, (j->ny + 1) * sizeof(double));
   char *alive = take(&memory, lanes);
   integer living = count, told = 0;
@@ -152,19 +167,20 @@ static inline __attribute__((always_inline)) int move_block(job *j, integer firs
     alive[lane] = lane < count && j->status[run] == FINE;
     living -= lane < count && !alive[lane];
     into_lane(all.x, j->q + run * j->nq, j->nq, lanes, lane);
-    into_lane(all.x + j->nq * lanes, j->v + run * j->nv, j->nv, lanes, lane);
-    into_lane(all.x + (nx - 1) * lanes, j->work + run, 1, lanes, lane);
+    into_lane(all.x + at.v * lanes, j->v + run * j->nv, j->nv, lanes, lane);
+    into_lane(all.x + at.z * lanes, j->z + run * j->nz, j->nz, lanes, lane);
+    into_lane(all.x + at.work * lanes, j->work + run, 1, lanes, lane);
     into_lane(all.p, j->p + run * j->p_run, j->np, lanes, lane);
     inputs(j, &all, lanes, lane, run, 0);
   }
   for (integer k = 0; living && k <= j->steps; ++k) {
     if (k) {
       if (together) step(&j->single, &fast, j, &all, lanes, new);
-      const double *error = new + nx * lanes, *v = all.x + j->nq * lanes;
-      memset(moving, 0, lanes * sizeof(double));
+      const double *error = new + nx * lanes, *v = all.x + at.v * lanes;
+      memset(speed, 0, lanes * sizeof(double));
       memset(sum, 0, lanes * sizeof(double));
       for (integer i = 0; i < j->nv; ++i)
-        for (integer lane = 0; lane < lanes; ++lane) moving[lane] += fabs(v[i * lanes + lane]);
+        for (integer lane = 0; lane < lanes; ++lane) speed[lane] += fabs(v[i * lanes + lane]);
       if (together)
         for (integer i = 0; i < nx; ++i)  /* 0, or NaN if something is infinite */
           for (integer lane = 0; lane < lanes; ++lane) sum[lane] += 0.0 * new[i * lanes + lane];
@@ -172,7 +188,7 @@ static inline __attribute__((always_inline)) int move_block(job *j, integer firs
       for (integer lane = 0; lane < count; ++lane) {
         integer run = first + lane;
         if (!alive[lane]) continue;
-        if (!together || !(error[lane] <= 1) || sum[lane] != 0 || (j->has_loops && moving[lane] == 0)) {
+        if (!together || !(error[lane] <= 1) || sum[lane] != 0 || (j->has_loops && speed[lane] == 0)) {
           out_of_lane(one.x, all.x, nx, lanes, lane);
           out_of_lane(one.u, all.u, j->nu, lanes, lane);
           out_of_lane(one.p, all.p, j->np, lanes, lane);
@@ -184,7 +200,7 @@ static inline __attribute__((always_inline)) int move_block(job *j, integer firs
             alive[lane] = 0, living--, mixed = 1;
             continue;
           }
-          for (integer i = 0; i < j->nverdict; ++i) j->ledger[run * j->nverdict + i] += verdict[i];
+          for (integer i = 0; i < j->nverdict; ++i) j->counters[run * j->nverdict + i] += verdict[i];
           into_lane(new, alone, nx, lanes, lane);
         }
         j->taken[run] = k;
@@ -204,19 +220,19 @@ static inline __attribute__((always_inline)) int move_block(job *j, integer firs
     if (j->outputs.run && k % j->every == 0 && living) {
       integer width = j->outputs.lanes;
       for (integer lane = 0; lane < lanes; lane += width) {
-        const place *at = width == lanes ? &all : &one;
-        if (at == &one) {
+        const place *here = width == lanes ? &all : &one;
+        if (here == &one) {
           if (lane >= count || !alive[lane]) continue;
           out_of_lane(one.x, all.x, nx, lanes, lane);
           out_of_lane(one.u, all.u, j->nu, lanes, lane);
           out_of_lane(one.p, all.p, j->np, lanes, lane);
         }
-        const double *in[] = {at->x, at->x + j->nq * width, at->u, at->p};
-        call(&j->outputs, &read, in, 4, &at->y, 1);
+        const double *x = here->x, *in[] = {x, x + at.v * width, x + at.z * width, here->u, here->p};
+        call(&j->outputs, &read, in, 5, &here->y, 1);
         for (integer c = 0; c < width && lane + c < count; ++c)
           if (alive[lane + c]) {
-            out_of_lane(row, at->y, j->ny, width, c);
-            record(j, row, all.x[(nx - 1) * lanes + lane + c], first + lane + c, k / j->every);
+            out_of_lane(row, here->y, j->ny, width, c);
+            record(j, row, all.x[at.work * lanes + lane + c], first + lane + c, k / j->every);
           }
       }
     }
@@ -227,8 +243,9 @@ static inline __attribute__((always_inline)) int move_block(job *j, integer firs
   for (integer lane = 0; lane < count; ++lane) {
     integer run = first + lane;
     out_of_lane(j->q + run * j->nq, all.x, j->nq, lanes, lane);
-    out_of_lane(j->v + run * j->nv, all.x + j->nq * lanes, j->nv, lanes, lane);
-    out_of_lane(j->work + run, all.x + (nx - 1) * lanes, 1, lanes, lane);
+    out_of_lane(j->v + run * j->nv, all.x + at.v * lanes, j->nv, lanes, lane);
+    out_of_lane(j->z + run * j->nz, all.x + at.z * lanes, j->nz, lanes, lane);
+    out_of_lane(j->work + run, all.x + at.work * lanes, 1, lanes, lane);
   }
   __atomic_add_fetch(&j->done, (j->steps - told) * count, __ATOMIC_RELAXED);
   return 0;
@@ -236,7 +253,7 @@ static inline __attribute__((always_inline)) int move_block(job *j, integer firs
 
 /* Blocks of a job until none is left: 0 done, 1 stopped, 2 no memory. */
 int rollout(job *j) {
-  integer lanes = j->single.run ? j->single.lanes : 1, nx = j->nq + j->nv + 1;
+  integer lanes = j->single.run ? j->single.lanes : 1, nx = moving(j);
   size_t size = room_size(&j->single) + room_size(&j->step) + room_size(&j->outputs) + place_size(j, lanes) +
                 place_size(j, 1) + padded((nx + 1) * lanes * sizeof(double)) +
                 padded((nx + j->nverdict) * sizeof(double)) + 2 * padded(lanes * sizeof(double)) +

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.calling import address
-from ..compile.kernel import FLAGS, Kernel, compiled, find_compiler
-from ..compile.lanes import LaneKernel
-from ..errors import SimulationError
+from ..base.errors import SimulationError
+from .calling import address
+from .kernel import FLAGS, Kernel, compile_library, find_compiler
+from .lanes import LaneKernel
 
 NUMBERS = ctypes.POINTER(ctypes.c_double)
 INTEGERS = ctypes.POINTER(ctypes.c_longlong)
@@ -52,6 +52,7 @@ class Job(ctypes.Structure):
             for name in (
                 "nq",
                 "nv",
+                "nz",
                 "nu",
                 "np",
                 "ny",
@@ -64,12 +65,12 @@ class Job(ctypes.Structure):
             )
         ),
         ("h", ctypes.c_double),
-        *((name, NUMBERS) for name in ("q", "v", "work", "u", "p", "gain", "reference")),
+        *((name, NUMBERS) for name in ("q", "v", "z", "work", "u", "p", "gain", "reference")),
         *(
             (name, INTEGER)
             for name in ("u_run", "u_step", "p_run", "gain_run", "reference_run", "reference_step")
         ),
-        *((name, NUMBERS) for name in ("series", "works", "last", "least", "most", "ledger")),
+        *((name, NUMBERS) for name in ("series", "works", "last", "least", "most", "counters")),
         *((name, INTEGERS) for name in ("taken", "status")),
         *((name, INTEGER) for name in ("next", "done", "stop")),
     ]
@@ -82,8 +83,8 @@ class Places(ctypes.Structure):
         ("kernel", Code),
         *((name, INTEGER) for name in ("n", "n_in", "n_out")),
         *((name, INTEGERS) for name in ("in_size", "out_size", "in_run")),
-        ("inputs", ctypes.POINTER(NUMBERS)),
-        ("outputs", ctypes.POINTER(NUMBERS)),
+        ("in", ctypes.POINTER(NUMBERS)),
+        ("out", ctypes.POINTER(NUMBERS)),
         ("next", INTEGER),
         ("stop", INTEGER),
     ]
@@ -97,14 +98,23 @@ def memory_of(array: np.ndarray | None) -> Any:
     return array.ctypes.data_as(kind)
 
 
+def held(name: str, like: type[ctypes.Structure]) -> str:
+    """C that is compiled only if a struct has the size, and its members the names and places, that we say."""
+    facts = {"size": f"sizeof({name}) == {ctypes.sizeof(like)}"}
+    for field, *_ in like._fields_:
+        facts[field] = f"offsetof({name}, {field}) == {getattr(like, field).offset}"
+    return "\n".join(f"typedef char {name}_{key}_fits[{fact} ? 1 : -1];" for key, fact in facts.items())
+
+
 @cache
 def loop() -> ctypes.CDLL:
     """The compiled loop, the same for every mechanism."""
     compiler = find_compiler()
     assert compiler is not None, "without a compiler there is no kernel to loop over"
-    source = (files(__package__) / "rollout.c").read_text("utf-8")
+    facts = (held(name, like) for name, like in (("kernel", Code), ("job", Job), ("places", Places)))
+    source = "\n".join([(files(__package__) / "rollout.c").read_text("utf-8"), *facts])
     flags = ["-O3" if flag == "-O1" else flag for flag in FLAGS]
-    return ctypes.CDLL(str(compiled(source, compiler, flags)))
+    return ctypes.CDLL(str(compile_library(source, compiler, flags)))
 
 
 def threads(workers: int | None, blocks: int) -> int:

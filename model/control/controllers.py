@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..describe.flaws import nearest
-from ..errors import CutjointError, DescriptionError
+from ..base.errors import CutjointError, DescriptionError
+from ..describe.validation import nearest
 from ..laws import Law, constant
-from ..laws.texts import Call, made, named, number_of, parsed
-from ..state import LiveState
+from ..laws.texts import Call, make_law, named, number_of, parse_law
+from ..state import Stepper
 
 USAGE = "pd(kp=…, [kd=…], [target=LAW], [feedforward=LAW])"
 _KNOWN = {"kp": "", "kd": "", "target": "", "feedforward": ""}
@@ -34,19 +34,19 @@ class PD(NamedTuple):
 class Loops:
     """A controller made of one loop for each of some motors."""
 
-    def __init__(self, simulation: LiveState, loops: Mapping[str, PD]):
+    def __init__(self, simulation: Stepper, loops: Mapping[str, PD]):
         joints = {motor.name: motor.joint for motor in simulation.mechanism.motors}
         outputs = simulation.engine.variables.outputs
         names = (f"joint.{joints[motor]}.{what}" for motor in loops for what in ("position", "velocity"))
         self._rows = np.array([outputs.find(name).where.start for name in names], int)
         self.loops = loops
 
-    def __call__(self, t: float, simulation: LiveState) -> dict[str, float]:
+    def __call__(self, t: float, simulation: Stepper) -> dict[str, float]:
         seen = simulation.read(self._rows).reshape(-1, 2)
         return {name: loop(t, *x) for (name, loop), x in zip(self.loops.items(), seen, strict=True)}
 
 
-def controller(simulation: LiveState, texts: Sequence[str]) -> Loops:
+def controller(simulation: Stepper, texts: Sequence[str]) -> Loops:
     """The controller of texts such as `pd(kp=100, kd=5)`, for every motor, or `motor1=pd(…)` for one.
 
     A `target` that is not given is where the joint is now.
@@ -70,8 +70,8 @@ def controller(simulation: LiveState, texts: Sequence[str]) -> Loops:
     return Loops(simulation, loops)
 
 
-def _pd(simulation: LiveState, name: str, text: str) -> PD:
-    call = parsed(text)
+def _pd(simulation: Stepper, name: str, text: str) -> PD:
+    call = parse_law(text)
     if not isinstance(call, Call) or call.name != "pd":
         raise DescriptionError(f"there is no such controller; write {USAGE}")
     given = named(call, _KNOWN, ["kp"], USAGE)
@@ -85,6 +85,6 @@ def _pd(simulation: LiveState, name: str, text: str) -> PD:
     return PD(
         number_of(given["kp"], f"{u}/{x}", "pd: kp"),
         number_of(given.get("kd", "0"), f"{u}.s/{x}", "pd: kd"),
-        made(given["target"], x) if "target" in given else constant(here),
-        made(given.get("feedforward", "0"), u),
+        make_law(given["target"], x) if "target" in given else constant(here),
+        make_law(given.get("feedforward", "0"), u),
     )

@@ -12,11 +12,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..describe.flaws import nearest
+from ..base.errors import UnknownName
 from ..describe.mechanism import GROUND, Mechanism, find, outer_name
 from ..describe.sensors import KINDS, Sensor
-from ..errors import UnknownName
-from ..state import LiveState
+from ..describe.validation import nearest
+from ..state import Stepper
 
 Three: TypeAlias = tuple[float, ...]
 Turn: TypeAlias = tuple[float, ...]
@@ -39,7 +39,7 @@ class Sensed(NamedTuple):
 class Place:
     """A body, or a frame on one, that can be asked where it is and what it feels."""
 
-    def __init__(self, simulation: LiveState, name: str):
+    def __init__(self, simulation: Stepper, name: str):
         self.simulation, mechanism = simulation, simulation.mechanism
         bodies = {body.name: body for body in mechanism.bodies}
         frames = {frame.name: frame for frame in mechanism.frames}
@@ -89,7 +89,7 @@ class Place:
 class Reaction:
     """What a joint's parent exerts on its child, in the child's axes and about the child's origin."""
 
-    def __init__(self, simulation: LiveState, name: str):
+    def __init__(self, simulation: Stepper, name: str):
         self.simulation = simulation
         joint = simulation.mechanism.joint(name)
         on_ground = joint.child == GROUND
@@ -118,7 +118,7 @@ class Measured:
     `describe/sensors.py`.
     """
 
-    def __init__(self, simulation: LiveState, sensor: Sensor):
+    def __init__(self, simulation: Stepper, sensor: Sensor):
         frame = find(simulation.mechanism.frames, sensor.frame, "frame")
         self.frame = outer_name(frame)
         names = (f"sensor.{sensor.name}.{reading.name}" for reading in KINDS[sensor.type].readings)
@@ -137,7 +137,7 @@ class Measured:
         return self._still if self._place is None else self._place.read(y).orientation, rate, force
 
 
-def gravity(simulation: LiveState) -> Sequence[float]:
+def gravity(simulation: Stepper) -> Sequence[float]:
     """As it is now: it may be a parameter."""
     for item in simulation.equations.parameters:
         if item.path == "gravity":

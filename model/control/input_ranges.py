@@ -4,14 +4,14 @@ from math import isfinite
 
 import numpy as np
 
+from ..base.thresholds import LARGEST
+from ..describe.inputs import EFFORT_ROLES
 from ..describe.mechanism import Mechanism
-from ..describe.motors import FORCE, reflected, signals
+from ..describe.motors import reflected_inertia
 from ..equations.scales import scales
-from ..equations.spatial import lumped
+from ..equations.spatial import lump_point_masses
 from ..equations.topology import span
-from ..hil.policy import RANGE, RANGE_OF_OTHERS
-from ..joints.types import TYPES
-from ..thresholds import LARGEST
+from .command_policy import RANGE, RANGE_OF_OTHERS
 
 
 def drive_ranges(mechanism: Mechanism) -> tuple[float, ...]:
@@ -21,21 +21,19 @@ def drive_ranges(mechanism: Mechanism) -> tuple[float, ...]:
     rotor at `RANGE`. Limits of the description count if they are higher. Inputs that are no forces may be
     as large as `RANGE_OF_OTHERS`.
     """
-    mass = sum(float(body.mass) for body in lumped(mechanism).bodies)
+    mass = sum(float(body.mass) for body in lump_point_masses(mechanism).bodies)
     size = scales(mechanism, span(mechanism)).length
-    found = []
-    for motor in mechanism.motors:
-        joint = mechanism.joint(motor.joint)
-        turns = TYPES[joint.type].speed_units[0] == "rad/s"
-        rotor = float(np.max(joint.armature, initial=0.0)) + float(reflected(motor))
-        most = RANGE * (mass * size + rotor / size if turns else mass + rotor)
-        for signal in signals(motor):
-            found.append(_most(most, signal.most) if signal.what == "torque" else RANGE_OF_OTHERS)
-    cylinders = [signal for s in mechanism.struts if s.actuated for signal in signals(s)]
-    found += [_most(RANGE * mass, x.most) if x.what == FORCE else RANGE_OF_OTHERS for x in cylinders]
-    ports = [frame for frame in mechanism.frames if frame.port == "force"]
-    return (*found, *([RANGE * mass] * 3 + [RANGE * mass * size] * 3) * len(ports))
-
-
-def _most(most: float, limit: float) -> float:
-    return max(most, limit) if isfinite(limit) else most or LARGEST
+    rotors = {motor.joint: float(reflected_inertia(motor)) for motor in mechanism.motors}
+    found: list[float] = []
+    for row in mechanism.input_table:
+        most, rotor = RANGE * mass * (size if row.role == "torque" else 1.0), 0.0
+        if row.joint:
+            rotor = float(np.max(mechanism.joint(row.joint).armature, initial=0.0)) + rotors[row.joint]
+            most += RANGE * rotor / (size if row.role == "torque" else 1.0)
+        limit = max(-row.low, row.high)
+        if isfinite(limit):
+            most = max(most, limit)
+        elif row.drives:
+            most = most or LARGEST
+        found += [most if row.role in EFFORT_ROLES else RANGE_OF_OTHERS] * row.size
+    return tuple(found)

@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..describe.flaws import nearest
+from ..base.errors import DescriptionError, UnknownName
 from ..describe.mechanism import GROUND, Load, Mechanism
-from ..errors import DescriptionError, UnknownName
+from ..describe.validation import nearest
 
 FORCE, TORQUE, GRAVITY = "external_force", "external_torque", "gravity"
 NAME = "external"
 
 
-def with_live_gravity(mechanism: Mechanism) -> Mechanism:
+def with_runtime_gravity(mechanism: Mechanism) -> Mechanism:
     """The same with a parameter `gravity`, unless it has one."""
     there = GRAVITY in mechanism.parameters.values()
     return mechanism if there else _with(mechanism, {GRAVITY: "gravity"})
 
 
-class Push:
+class ExternalWrench:
     """A force and torque on a body, or on a frame of one, in its own axes and at its origin."""
 
     def __init__(self, mechanism: Mechanism, place: str):
@@ -46,10 +46,12 @@ class Push:
         return {FORCE: turned[0].tolist(), TORQUE: turned[1].tolist()}
 
 
-def made_live(mechanism: Mechanism, gravity: bool, place: str) -> tuple[Mechanism, Push | None]:
+def with_runtime_parameters(
+    mechanism: Mechanism, gravity: bool, place: str
+) -> tuple[Mechanism, ExternalWrench | None]:
     """The same with what is chosen as parameters: gravity, and a push on a place."""
-    described = with_live_gravity(mechanism) if gravity else mechanism
-    push = Push(described, place) if place else None
+    described = with_runtime_gravity(mechanism) if gravity else mechanism
+    push = ExternalWrench(described, place) if place else None
     return (described if push is None else push.mechanism), push
 
 

@@ -6,8 +6,8 @@ processor has them, unsigned integers but for float64 where said:
 | bytes | head |
 |---|---|
 | 0-7 | `CJSHARED`, written last |
-| 8-11, 12-15 | version, 1; number of values of the state, ns |
-| 16-19, 20-23 | number of values of the command, nc; bytes of the names |
+| 8-11, 12-15 | version, 2; number of values of the state, ns |
+| 16-19, 20-23 | number of inputs, nc; bytes of the names |
 | 24-31, 32-39 | offsets of the state and of the command |
 | 40-47, 48-55 | offset of the names (each ends in a zero byte: ns, then nc); size of all |
 
@@ -19,25 +19,28 @@ written by one device:
 | 0-7 | lock: odd while it is written, grows by two each time |
 | 8-15 | number of this state or command |
 | 16-23 | of a state: number of the latest command that was seen; of a command: of the state it answers |
-| 24-31 | of a state: 1 if time stands still because the mechanism could not go on |
+| 24-31 | flags, as `cutjoint_packets.py` has them for UDP |
 | 32-39 | steady time of writing, s (float64) |
 | 40-47 | simulated time, s (float64) |
-| 48- | values (float64) |
+| 48- | values (float64): ns of a state; nc of a command, or 4 nc with `MOTION`, for which there is room |
 
 A reader takes the lock, the block, and the lock again: if both are the same even number, the block is
-whole (a seqlock). The loop obeys a command when its number changes. This file needs nothing but
-Python: it is copied beside a native loop, for the device's side.
+whole (a seqlock). The loop obeys a command when its number changes. This file and `cutjoint_packets.py` need
+nothing but Python: they are copied beside a native loop, for the device's side.
 """
 
 import mmap
 import os
 import struct
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from .packets import FAULT, FIELDS_TOLD, MOTION
 
 HEAD = struct.Struct("=8sIIIIQQQQQ")
 BLOCK = struct.Struct("=QQQQdd")
-MAGIC, VERSION = b"CJSHARED", 1
+MAGIC, VERSION = b"CJSHARED", 2
 TRIES = 1000  # looks at a block that is being written
 
 
@@ -46,10 +49,15 @@ class SharedBlock(NamedTuple):
 
     number: int
     answer: int
-    fault: bool
+    flags: int
     stamp: float
     time: float
     values: tuple[float, ...]
+
+    @property
+    def fault(self) -> bool:
+        """Whether time stands still because the mechanism can't go on."""
+        return bool(self.flags & FAULT)
 
 
 class SharedLoop:
@@ -87,17 +95,19 @@ class SharedLoop:
         """The latest outputs by name."""
         return dict(zip(self.outputs, self.state().values, strict=True))
 
-    def command(self, torques: "tuple[float, ...] | list[float]", answer: int = 0) -> None:
-        """Torques or forces for all inputs."""
-        if len(torques) != self._nc:
-            raise ValueError(f"{len(torques)} values for {self._nc} inputs: {', '.join(self.inputs)}")
+    def command(self, values: Sequence[float], answer: int = 0, flags: int = 0) -> None:
+        """A value for each input, a torque or a servo's position; with `MOTION` efforts, positions,
+        velocities and accelerations, one after another, NaN where nothing is told."""
+        count = self._nc * (FIELDS_TOLD if flags & MOTION else 1)
+        if len(values) != count:
+            raise ValueError(f"{len(values)} values, not {count}, for the inputs {', '.join(self.inputs)}")
         at = self._command
         lock, number = struct.unpack_from("=QQ", self._memory, at)
         lock += lock % 2  # of a writer that was killed
         struct.pack_into("=Q", self._memory, at, lock + 1)
-        head = (number + 1, answer, 0, time.monotonic(), 0.0)
+        head = (number + 1, answer, flags, time.monotonic(), 0.0)
         struct.pack_into("=QQQdd", self._memory, at + 8, *head)
-        struct.pack_into(f"={self._nc}d", self._memory, at + BLOCK.size, *torques)
+        struct.pack_into(f"={count}d", self._memory, at + BLOCK.size, *values)
         struct.pack_into("=Q", self._memory, at, lock + 2)
 
     def close(self) -> None:
@@ -109,7 +119,7 @@ class SharedLoop:
             data = self._memory[at : at + BLOCK.size + 8 * count]
             (after,) = struct.unpack_from("=Q", self._memory, at)
             if before == after and before % 2 == 0:
-                _, number, answer, fault, stamp, simulated = BLOCK.unpack_from(data)
                 values = struct.unpack_from(f"={count}d", data, BLOCK.size)
-                return SharedBlock(number, answer, bool(fault), stamp, simulated, values)
+                _, number, answer, flags, stamp, simulated = BLOCK.unpack_from(data)
+                return SharedBlock(number, answer, flags, stamp, simulated, values)
         raise RuntimeError("the block is never whole: its writer was killed while writing")

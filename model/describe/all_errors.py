@@ -11,10 +11,10 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..errors import DescriptionError
-from .flaws import Flaw, Place
+from ..base.errors import DescriptionError
 from .mechanism import GROUND, Mechanism
 from .reader import build
+from .validation import Flaw, Place
 from .yaml_text import parse
 
 MOST = 50  # problems that are told

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..base.thresholds import LARGEST_ANGLE
 from ..joints.types import TYPES
-from ..thresholds import LARGEST_ANGLE
 from . import parameters
 from .elements import Strut, check_cylinder
 from .field_kinds import Group, PartField, Reference, name
 from .fields import Around, fields_of
-from .flaws import Flaw, Place, field_flaw, nearest
-from .internal import check_friction
+from .friction import check_friction
 from .mechanism import GROUND, Bushing, Coupling, Joint, Mechanism, Motor
-from .motors import fitting, signal_names
+from .motors import check_motor
 from .moving_base import on_moving_base
-from .sensors import Sensor, suited
+from .sensors import Sensor, check_sensor
+from .validation import Flaw, Place, field_flaw, nearest
 from .visuals import SHAPES, Visual
 
 
@@ -37,13 +37,14 @@ def check(mechanism: Mechanism) -> Mechanism:
             around = around.with_items(field.word, {item.name: item for item in values[key]})
         else:
             values[key] = field.check(value, (key,), around)
-    checked = replace(mechanism, **values)
+    checked = mechanism.changed(**values)
     _connected(checked)
     _one_motor_each(checked)
     _couplings_differ(checked)
     _inputs_differ(checked)
     _parameters(checked)
     _ports(checked)
+    _targets(checked)
     return on_moving_base(checked)
 
 
@@ -78,14 +79,16 @@ def _item(item: Any, place: Place, around: Around) -> Any:
     if isinstance(item, Joint):
         _starts_within(values, place, around)
     if isinstance(item, Motor) and kind is not None and kind.nv != 1:
-        sentence = f"joint '{item.joint}' has {kind.nv} freedoms; a motor needs a joint with exactly one"
+        sentence = (
+            f"joint '{item.joint}' has {kind.nv} degrees of freedom; a motor needs a joint with exactly one"
+        )
         raise Flaw((*place, "joint"), sentence)
     if isinstance(item, Motor):
-        fitting(values, place)
+        check_motor(values, place)
     if isinstance(item, Strut):
         check_cylinder(item.actuated, values, place)
     if isinstance(item, Sensor):
-        suited(values, place)
+        check_sensor(values, place)
     if isinstance(item, Joint):
         check_friction(values, place)
     if isinstance(item, Bushing):
@@ -102,7 +105,7 @@ def _starts_within(values: dict[str, Any], place: Place, around: Around) -> None
     units = around.kind.position_units if around.kind else ()
     for value, unit in zip(values["start"], units, strict=False):
         if unit == "rad" and abs(value) > LARGEST_ANGLE:
-            sentence = f"of {value:g} rad has no digits left to tell poses apart; leave whole turns out"
+            sentence = f"of {value:g} rad has no digits left to distinguish poses; leave whole turns out"
             raise field_flaw((*place, "start"), sentence)
     if problem := beyond_limits(values["start"], values["limits"]):
         raise field_flaw((*place, "start"), f"{problem}; move one of them")
@@ -128,7 +131,9 @@ def _coupled(values: dict[str, Any], place: Place, around: Around) -> dict[str, 
     tied = (values["joint"], *values["follows"])
     for key, joint in zip(("joint", *["follows"] * len(values["follows"])), tied, strict=True):
         if TYPES[around.items["joint"][joint].type].nv != 1:
-            raise Flaw((*place, key), f"joint '{joint}' has not one freedom, which a coupling needs")
+            raise Flaw(
+                (*place, key), f"joint '{joint}' has not one degree of freedom, which a coupling needs"
+            )
     if len(set(tied)) < len(tied):
         raise Flaw((*place, "follows"), "it names a joint twice; name each joint once")
     count = len(values["follows"])
@@ -200,13 +205,16 @@ def _couplings_differ(mechanism: Mechanism) -> None:
 
 
 def _inputs_differ(mechanism: Mechanism) -> None:
-    inputs = [name for item in mechanism.drives for name in signal_names(item)]
-    for each in inputs:
-        if inputs.count(each) > 1:
-            cylinder = any(s.name == each for s in mechanism.struts)
-            both = "a motor and a cylinder are" if cylinder else "inputs of two motors are"
-            place = ("cylinders" if cylinder else "motors", each)
-            raise Flaw(place, f"{both} both named '{each}'; rename one", whole=True)
+    words = {field.word: field for field in fields_of(Mechanism).values() if isinstance(field, Group)}
+    seen: dict[str, str] = {}
+    for row in mechanism.input_table:
+        first, second = (of.partition(".")[0] for of in (seen.setdefault(row.name, row.element), row.element))
+        if seen[row.name] != row.element:
+            both = f"inputs of two {words[first].files[-1]} are"
+            if first != second:
+                both = f"a {words[first].files[-1][:-1]} and a {words[second].files[-1][:-1]} are"
+            place = (words[second].files[-1], row.element.partition(".")[2])
+            raise Flaw(place, f"{both} both named '{row.name}'; rename one", whole=True)
 
 
 def _ports(mechanism: Mechanism) -> None:
@@ -228,6 +236,20 @@ def _ports(mechanism: Mechanism) -> None:
         if sensor.type == "encoder" and kind is not None and not kind.moves:
             sentence = f"a {kind.name} joint has no coordinates to measure; name another"
             raise Flaw(("sensors", sensor.name, "joint"), sentence)
+
+
+def _targets(mechanism: Mechanism) -> None:
+    """What is asked for moves, and is seen from something else."""
+    known = [*(body.name for body in mechanism.bodies), *(frame.name for frame in mechanism.frames)]
+    for target in mechanism.targets:
+        place = ("targets", target.name)
+        for key, more in (("frame", ()), ("base", (GROUND,))):
+            if (name := getattr(target, key)) not in (*known, *more):
+                raise field_flaw((*place, key), f"must be a body or a frame: {nearest(name, known)}")
+        if target.frame == target.base:
+            raise field_flaw((*place, "base"), "must be another than what is put somewhere")
+        if not target.rows:
+            raise field_flaw((*place, "rows"), "must have one at least")
 
 
 def _parameters(mechanism: Mechanism) -> None:

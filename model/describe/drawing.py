@@ -5,9 +5,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..errors import DescriptionError
+from ..base.errors import DescriptionError
+from ..base.thresholds import NOT_ROTATION, NOT_SYMMETRIC, PARALLEL
 from ..joints.euler import rotation
-from ..thresholds import NOT_ROTATION, NOT_SYMMETRIC, PARALLEL
 
 Vector: TypeAlias = tuple[float, ...]
 

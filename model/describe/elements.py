@@ -4,16 +4,19 @@ from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Any, TypeAlias
 
+from ..joints.types import JointType
 from .field_kinds import Choice, Reference
 from .fields import NOT_NEGATIVE, ONE, POSITIVE, Quantity
-from .flaws import Flaw, Place
-from .motors import CYLINDER_DRIVES, FORCE
+from .inputs import Input
+from .motors import CYLINDER_DRIVES, FORCE, Signal, drive_input, motion_signals, tells_motion
+from .validation import Flaw, Place
 
 # A number, or the CasADi symbol that stands for it once it is a parameter.
 Number: TypeAlias = Any
 Vector: TypeAlias = Any
 GROUND = "ground"
 ORIGIN = (0.0, 0.0, 0.0)
+SIDES = {"both": (-1, 1), "pulls": (-1, 0), "pushes": (0, 1)}  # where forces of struts may be
 
 _DRAWN = "drawn: needed; body axes: the origin"
 
@@ -24,10 +27,10 @@ class Strut:
 
     Its force, positive when it pushes the ends apart, is
     stiffness·(length − distance) − damping·(rate of the distance) + input;
-    one that only pulls or only pushes is slack where that would be the other way (`forces.one_sided`).
+    one that only pulls or only pushes is slack where that would be the other way (`elements/strut.py`).
     """
 
-    name: str
+    name: str  # by which others refer to it
     body1: Annotated[str, Reference("where it starts; may be `ground`", "body")]
     body2: Annotated[str, Reference("where it ends; may be `ground`", "body")]
     point1: Annotated[Vector, Quantity("where on `body1`", "m", 3, on="body1", otherwise=_DRAWN)] = ORIGIN
@@ -62,12 +65,37 @@ class Strut:
         ),
     ] = FORCE
 
+    def signals(self) -> tuple[Signal, ...]:
+        """Inputs of a cylinder, in order."""
+        if not self.actuated:
+            return ()
+        if tells_motion(self):
+            return motion_signals(self.drive, ("m", "m/s", "m/s2"))
+        return (Signal("", FORCE, "N", self.limit),)
+
+    def inputs(self, kind: JointType | None) -> tuple[Input, ...]:
+        """Its rows of the table of inputs; what only pulls gives no force that pushes. It needs no `kind`."""
+        low, high = SIDES[self.acts]
+        more: dict[str, Any] = {"drives": f"strut.{self.name}.length", "follows": tells_motion(self)}
+        return tuple(
+            drive_input(
+                self,
+                "strut",
+                x,
+                kind,
+                low=low * x.most if low else 0.0,
+                high=high * x.most if high else 0.0,
+                **more,
+            )
+            for x in self.signals()
+        )
+
 
 @dataclass(frozen=True)
 class Load:
     """A constant force and torque on a body at a point, in world or in body axes."""
 
-    name: str
+    name: str  # by which others refer to it
     body: Annotated[str, Reference("what it acts on", "body", but=GROUND)]
     point: Annotated[
         Vector, Quantity("where the force acts", "m", 3, on="body", otherwise="the body's origin")
@@ -83,7 +111,7 @@ class Load:
 class PointMass:
     """A mass at a point of a body, beside the body's own: a payload, a counterweight."""
 
-    name: str
+    name: str  # by which others refer to it
     body: Annotated[str, Reference("what carries it", "body", but=GROUND)]
     mass: Annotated[Number, Quantity("mass", "kg", ONE, NOT_NEGATIVE)]
     point: Annotated[Vector, Quantity("where it is", "m", 3, on="body", otherwise="the body's origin")] = (
@@ -100,7 +128,7 @@ class Bushing:
     dampers act on the rates in the axes of `frame1`.
     """
 
-    name: str
+    name: str  # by which others refer to it
     frame1: Annotated[str, Reference("whose axes count, one of `frames`", "frame")]
     frame2: Annotated[str, Reference("what it connects with, one of `frames`", "frame")]
     stiffness: Annotated[Vector, Quantity("along the axes", "N/m", 3, NOT_NEGATIVE)] = ORIGIN

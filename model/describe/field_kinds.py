@@ -10,15 +10,17 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from ..base.thresholds import INERTIA_ROUND_OFF, UNIT_ROUND_OFF
+from ..base.units import kind
 from ..joints.types import TYPES, JointType
-from ..thresholds import INERTIA_ROUND_OFF, UNIT_ROUND_OFF
 from .drawing import Vector, matrix_inertia, matrix_orientation, symmetric_inertia
-from .entries import Entries
 from .fields import COORDINATES, ONE_COORDINATE, Around, Condition, Field, Quantity
-from .flaws import Flaw, Place, as_list, field_flaw, known_name, made_at, nearest, plain_vector
-from .units import kind
+from .mapping_reader import Entries
+from .validation import Flaw, Place, as_list, check_name, field_flaw, make_at, nearest, plain_vector
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# What XML has no characters for: an FMU, an SSP and a URDF could not be written.
+_NO_TEXT = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 _DIRECTIONS = {
     f"{sign}{name}": tuple((-1.0 if sign == "-" else 1.0) * (k == n) + 0.0 for k in range(3))
     for n, name in enumerate("xyz")
@@ -48,6 +50,9 @@ class Text(Field):
     def check(self, value: Any, place: Place, around: Around) -> str:
         if not isinstance(value, str):
             raise field_flaw(place, f"must be {self.told}, not {kind(value)}")
+        if found := _NO_TEXT.search(value):
+            sentence = f"has the character U+{ord(found[0]):04X}, which no XML file can have; take it out"
+            raise field_flaw(place, sentence)
         return value
 
 
@@ -70,7 +75,7 @@ class Reference(Word):
         if self.optional and value == "":
             return ""
         known = [n for n in around.items[self.word] if n != self.but]
-        return known_name(self.word, super().check(value, place, around), known, place)
+        return check_name(self.word, super().check(value, place, around), known, place)
 
     def settled(self, value: Any, around: Around) -> Around:
         if self.word == "joint" and value:
@@ -254,7 +259,7 @@ class Inertia(Quantity):
             forms = "3 or 6 numbers, a 3 by 3 matrix, or {axis, along, across}"
             raise field_flaw(place, f"must be {forms}, not {kind(value)}")
         if len(value) == 3 and any(isinstance(row, list) for row in value):
-            return made_at(place, matrix_inertia, matrix(value, place, self.unit))
+            return make_at(place, matrix_inertia, matrix(value, place, self.unit))
         return [*value, 0.0, 0.0, 0.0][:6]
 
     def bounds(self, component: int) -> tuple[float, float]:
@@ -278,7 +283,7 @@ class Orientation(Quantity):
 
     def check(self, value: Any, place: Place, around: Around) -> Any:
         if around.in_file and isinstance(value, list) and len(value) == 3:
-            return made_at(place, matrix_orientation, matrix(value, place, self.unit))
+            return make_at(place, matrix_orientation, matrix(value, place, self.unit))
         return unit_length(super().check(value, place, around), place)
 
     def bounds(self, component: int) -> tuple[float, float]:

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, NamedTuple, get_type_hints
 import casadi as ca
 
 from ..joints.types import TYPES, JointType
-from .flaws import Flaw, Place, as_list, field_flaw, plain_vector
+from .validation import Flaw, Place, as_list, field_flaw, plain_vector
 
 NEEDED: Any = dataclasses.MISSING  # the default of a field that must be given
 
 # Sizes, beside a plain number of components, in the manual's words.
 ONE = ""
-PER_FREEDOM = "one per freedom, or one for all"
+PER_FREEDOM = "one per degree of freedom, or one for all"
 SPEEDS = "one per speed"
 COORDINATES = "one per coordinate"
 
@@ -227,13 +227,24 @@ def defaults_of(described: Any) -> dict[str, Any]:
     return _known(described)[1]
 
 
+_ADDED: dict[type, dict[str, tuple[Field, Any]]] = {}  # what was added while the program runs
+
+
+def add_field(described: type, key: str, field: Field, default: Any) -> None:
+    """Give a part of the description another field."""
+    _ADDED.setdefault(described, {})[key] = (field, default)
+    _known.cache_clear()
+
+
 @cache
 def _known(described: Any) -> tuple[dict[str, Field], dict[str, Any]]:
     hints = get_type_hints(described, include_extras=True)
-    kinds, defaults = {}, {}
+    kinds, defaults = dict[str, Field](), dict[str, Any]()
     for f in dataclasses.fields(described):
         if hasattr(hints[f.name], "__metadata__"):
             kinds[f.name] = hints[f.name].__metadata__[0]
             factory = f.default_factory
             defaults[f.name] = f.default if factory is dataclasses.MISSING else factory()
+    for key, (field, default) in _ADDED.get(described, {}).items():
+        kinds[key], defaults[key] = field, default
     return kinds, defaults

@@ -12,17 +12,17 @@ from math import isinf
 from pathlib import Path
 from typing import Any
 
+from ..base.units import typeset
 from ..joints.types import TYPES, JointType
 from .field_kinds import Group, PartField
 from .fields import NEEDED, OWN, Field, Quantity, defaults_of, fields_of
 from .mechanism import Mechanism
 from .read_item import DRAWN, FORMS
-from .units import typeset
 
 _MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def updated(text: str) -> str:
+def update_tables(text: str) -> str:
     """The manual with its tables as the definitions have them now."""
     made = tables()
     return _MARKED.sub(lambda found: found[1] + made[found[2]] + found[3], text)
@@ -34,7 +34,7 @@ def tables() -> dict[str, str]:
     made = {key: _table(group.described) for key, group in groups.items()}
     made["file"] = _table(Mechanism)
     rows = ((f"`{t.name}`", t.about, _coordinates(t)) for t in TYPES.values())
-    made["types"] = _rows(("type", "freedoms", "coordinates"), rows)
+    made["types"] = _rows(("type", "degrees of freedom", "coordinates"), rows)
     listed = ((group.word, _listed(_paths(group.described))) for group in groups.values())
     made["paths"] = "".join(f"- `{word}.<name>.` {paths}\n" for word, paths in listed if paths)
     return made
@@ -93,4 +93,4 @@ def _rows(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 if __name__ == "__main__":
     file = Path(sys.argv[1])
-    file.write_text(updated(file.read_text(encoding="utf-8")), encoding="utf-8")
+    file.write_text(update_tables(file.read_text(encoding="utf-8")), encoding="utf-8")

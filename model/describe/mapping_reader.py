@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..base.units import kind
 from .fields import NEEDED, Around, Field
-from .flaws import Flaw, Place, field_flaw, nearest
-from .units import kind
+from .validation import Flaw, Place, field_flaw, nearest
 
 ALONE = Around({}, in_file=True)  # of what depends on nothing else
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Any, NamedTuple
 
+from ..joints.types import JointType
 from .field_kinds import Choice, Reference
 from .fields import NOT_NEGATIVE, ONE, POSITIVE, Quantity, Sign
-from .flaws import Flaw, Place
+from .inputs import Input
+from .validation import Flaw, Place
 
 Number = Any  # or the CasADi symbol that stands for it
 
@@ -30,16 +32,16 @@ _ABSENT = "none"
 
 @dataclass(frozen=True)
 class Motor:
-    """An input on a joint with one degree of freedom; the equations are those of `equations/drives.py`.
+    """An input on a joint with one degree of freedom; the equations are those of `elements/motor.py`.
 
-    The input is a torque, or a motion that the joint follows exactly (`equations/prescribed.py`): a position
-    comes with its velocity and acceleration, a velocity with its acceleration, as inputs beside it.
+    The input is a torque, or a motion that the joint follows exactly (`equations/motion_drives.py`): a
+    position comes with its velocity and acceleration, a velocity with its acceleration, as inputs beside it.
 
     Speeds and torques of limits, servo and play are those of the joint, behind the gear.
     """
 
-    name: str
-    joint: Annotated[str, Reference("what it drives, a joint with one freedom", "joint")]
+    name: str  # by which others refer to it
+    joint: Annotated[str, Reference("what it drives, a joint with one degree of freedom", "joint")]
     limit: Annotated[
         float, Quantity("largest torque or force", "N.m or N", ONE, POSITIVE, infinite=True, parameter=False)
     ] = inf
@@ -174,14 +176,37 @@ class Motor:
         ),
     ] = 0.0
 
+    def signals(self) -> tuple[Signal, ...]:
+        """Its inputs in order."""
+        if tells_motion(self):
+            return motion_signals(self.drive, ("rad or m", "rad/s or m/s", "rad/s2 or m/s2"))
+        torque = Signal("", TORQUE, "N.m or N", self.limit)
+        if not has(self.servo_stiffness):
+            return (Signal("", "voltage", "V", self.supply) if has(self.resistance) else torque,)
+        wanted = [Signal("", "position", "rad or m")]
+        if self.feed_forward in ("speed", "both"):
+            wanted.append(Signal("_speed", "speed", "rad/s or m/s"))
+        if self.feed_forward in ("torque", "both"):
+            wanted.append(torque._replace(ending="_torque", most=inf))
+        return tuple(wanted)
+
+    def inputs(self, kind: JointType | None) -> tuple[Input, ...]:
+        """Its rows of the table of inputs, on a joint of this `kind`."""
+        follows = has(self.servo_stiffness) or tells_motion(self) or has(self.resistance)
+        more: dict[str, Any] = {"joint": self.joint, "drives": f"joint.{self.joint}.position"}
+        return tuple(
+            drive_input(self, "motor", x, kind, low=-x.most, high=x.most, follows=follows, **more)
+            for x in self.signals()
+        )
+
 
 class Signal(NamedTuple):
-    """An input: its name is the item's with an ending; what it is, and its unit as a `Quantity` says it."""
+    """An input before its joint is known: the item's name with an ending; unit as a `Quantity` says it."""
 
     ending: str
-    what: str  # torque, force, voltage, position, speed
+    role: str
     unit: str
-    most: float  # largest value that has an effect
+    most: float = inf  # largest value that has an effect
 
 
 def tells_motion(item: Any) -> bool:
@@ -189,32 +214,26 @@ def tells_motion(item: Any) -> bool:
     return item.drive in MOTIONS
 
 
-def signals(motor: Any) -> tuple[Signal, ...]:
-    """The inputs of a motor, or of a cylinder, in order."""
-    cylinder = not isinstance(motor, Motor)
-    if tells_motion(motor):
-        told = ("m", "m/s", "m/s2") if cylinder else ("rad or m", "rad/s or m/s", "rad/s2 or m/s2")
-        first, *rates = zip(MOTIONS, told, strict=True)
-        at = MOTIONS.index(motor.drive)
-        named = [("", *first), *((f".{what}", what, unit) for what, unit in rates)]
-        named[at] = ("", *named[at][1:])
-        return tuple(Signal(ending, what, unit, inf) for ending, what, unit in named[at:])
-    if cylinder:
-        return (Signal("", FORCE, "N", motor.limit),)
-    torque = Signal("", "torque", "N.m or N", motor.limit)
-    if not has(motor.servo_stiffness):
-        return (Signal("", "voltage", "V", motor.supply) if has(motor.resistance) else torque,)
-    wanted = [Signal("", "position", "rad or m", inf)]
-    if motor.feed_forward in ("speed", "both"):
-        wanted.append(Signal("_speed", "speed", "rad/s or m/s", inf))
-    if motor.feed_forward in ("torque", "both"):
-        wanted.append(torque._replace(ending="_torque", most=inf))
-    return tuple(wanted)
+def motion_signals(drive: str, units: tuple[str, str, str]) -> tuple[Signal, ...]:
+    """The inputs that tell a motion: what is driven, and its derivatives."""
+    first, *rates = zip(MOTIONS, units, strict=True)
+    named = [Signal("", *first), *(Signal(f".{what}", what, unit) for what, unit in rates)]
+    at = MOTIONS.index(drive)
+    return (named[at]._replace(ending=""), *named[at + 1 :])
 
 
-def signal_names(motor: Any) -> tuple[str, ...]:
+def signal_names(item: Any) -> tuple[str, ...]:
     """Names of the inputs of a motor or cylinder, in order."""
-    return tuple(f"{motor.name}{signal.ending}" for signal in signals(motor))
+    return tuple(f"{item.name}{signal.ending}" for signal in item.signals())
+
+
+def drive_input(item: Any, word: str, signal: Signal, kind: JointType | None, **more: Any) -> Input:
+    """The row of the table of inputs for a signal of a motor or cylinder."""
+    units = Quantity("", signal.unit).units(kind)
+    role = FORCE if signal.role == TORQUE and units != ("N.m",) else signal.role
+    about = f"{'wanted ' if role in ('position', 'speed') else ''}{role} of {item.name}"
+    name = f"{item.name}{signal.ending}"
+    return Input(name, f"{word}.{item.name}", role, units, about, **more)
 
 
 def has(value: Any) -> bool:
@@ -233,22 +252,22 @@ def plain(motor: Motor) -> bool:
     )
 
 
-def delayed(motor: Motor) -> bool:
+def has_delay(motor: Motor) -> bool:
     """Whether states of its own stand between its input and its torque."""
     return has(motor.lag) or has(motor.inductance) or has(motor.backlash)
 
 
-def reflected(motor: Motor) -> Any:
+def reflected_inertia(motor: Motor) -> Any:
     """Rotor inertia as the joint would feel it."""
     return motor.gear_ratio**2 * motor.rotor_inertia if has(motor.rotor_inertia) else 0.0
 
 
 def rigid_rotor(motor: Motor) -> Any:
     """Inertia of a rotor that moves as its joint does; one behind play moves by itself."""
-    return 0.0 if has(motor.backlash) else reflected(motor)
+    return 0.0 if has(motor.backlash) else reflected_inertia(motor)
 
 
-def fitting(values: dict[str, Any], place: Place) -> None:
+def check_motor(values: dict[str, Any], place: Place) -> None:
     """Refuse numbers of a motor that mean nothing without others."""
     for key, needed in (("servo_damping", "servo_stiffness"), ("feed_forward", "servo_stiffness")):
         if values[key] not in (0.0, _ABSENT) and not values[needed]:

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
-from .flaws import Flaw
 from .mechanism import BASE_WAYS, GROUND, Body, Frame, Joint, Mechanism
 from .motors import POSITION, Motor
+from .validation import Flaw
 
 BASE = "base"
 _HALF = 0.5**0.5
@@ -47,6 +47,7 @@ def on_moving_base(mechanism: Mechanism) -> Mechanism:
         struts=_riding(mechanism.struts),
         visuals=_riding(mechanism.visuals),
         frames=_riding(mechanism.frames),
+        more={key: _riding(items) for key, items in mechanism.more.items()},
     )
 
 

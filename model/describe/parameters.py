@@ -8,28 +8,35 @@ a mechanism marks as a parameter stays a symbol in its equations; everything els
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
+from ..base.units import kind
 from ..joints.types import JointType
 from .field_kinds import Group, PartField
 from .fields import PER_FREEDOM, Around, Field, Quantity, fields_of
-from .flaws import Flaw, Place, nearest, plain_vector
 from .mechanism import Mechanism
-from .units import kind
+from .validation import Flaw, Place, nearest, plain_vector
 
 _COMPONENT = re.compile(r"(.+)\[(\d{1,9})\]", re.ASCII | re.DOTALL)
 
 
-# The first word of a path -> where a mechanism holds such items; those without numbers have no paths.
-_GROUPS = {
-    field.word: key
-    for key, field in fields_of(Mechanism).items()
-    if isinstance(field, Group)
-    and any(isinstance(f, Quantity) and f.parameter for f in fields_of(field.described).values())
-}
+def _groups() -> dict[str, str]:
+    """The first word of a path -> where a mechanism holds such items; those without numbers have no paths."""
+    return _with_numbers(tuple(fields_of(Mechanism)))
+
+
+@cache
+def _with_numbers(keys: tuple[str, ...]) -> dict[str, str]:
+    return {
+        field.word: key
+        for key in keys
+        if isinstance(field := fields_of(Mechanism)[key], Group)
+        and any(isinstance(f, Quantity) and f.parameter for f in fields_of(field.described).values())
+    }
 
 
 class Location(NamedTuple):
@@ -61,7 +68,7 @@ class Parameter(NamedTuple):
     at: Location
 
 
-def split(name: str) -> tuple[str, int | None]:
+def split_component(name: str) -> tuple[str, int | None]:
     """A name and the component it ends in, if it does: `body.arm.com[2]` is `body.arm.com` and 2."""
     found = _COMPONENT.fullmatch(name)
     return (found[1], int(found[2])) if found else (name, None)
@@ -73,7 +80,7 @@ def split(name: str) -> tuple[str, int | None]:
 def paths(mechanism: Mechanism) -> list[Location]:
     """Every path that can be a parameter of this mechanism."""
     found: list[Location] = []
-    for word, group in _GROUPS.items():
+    for word, group in _groups().items():
         for item in getattr(mechanism, group):
             found += _paths(f"{word}.{item.name}.", item, mechanism.joint_type(item))
     return [*found, *_paths("", mechanism, None)]
@@ -94,7 +101,7 @@ def _location(whole: str, field: Quantity, value: Any, joint: JointType | None) 
 
 def path_pattern() -> str:
     """A regular expression of the paths that mechanisms can have, by the fields' definitions."""
-    groups = (f for f in fields_of(Mechanism).values() if isinstance(f, Group) and f.word in _GROUPS)
+    groups = (f for f in fields_of(Mechanism).values() if isinstance(f, Group) and f.word in _groups())
     items = [rf"{group.word}\.\w+\.({'|'.join(_endings(group.described))})" for group in groups]
     return f"^({'|'.join([*items, *_endings(Mechanism)])})$"
 
@@ -110,7 +117,7 @@ def _endings(described: type) -> Iterator[str]:
 
 def locate(mechanism: Mechanism, path: str, place: Place = ()) -> Location:
     """Where a path leads, or a `Flaw` at `place` that says where it stops."""
-    whole, index = split(path)
+    whole, index = split_component(path)
     holder, joint = _holder(mechanism, whole)
     key = whole.rpartition(".")[2]
     field = fields_of(type(holder)).get(key) if holder else None
@@ -130,7 +137,7 @@ def _holder(mechanism: Mechanism, whole: str) -> tuple[Any, JointType | None]:
     words = whole.split(".")[:-1]
     if not words:
         return mechanism, None
-    items = getattr(mechanism, _GROUPS[words[0]]) if words[0] in _GROUPS else ()
+    items = getattr(mechanism, _groups()[words[0]]) if words[0] in _groups() else ()
     holder = next((item for item in items if [item.name] == words[1:2]), None)
     joint = mechanism.joint_type(holder)
     for key in words[2:]:
@@ -142,10 +149,10 @@ def _holder(mechanism: Mechanism, whole: str) -> tuple[Any, JointType | None]:
 def _hint(mechanism: Mechanism, whole: str, field: Field | None, joint: JointType | None) -> str:
     """The nearest path, or why a path that could be there is not."""
     words = whole.split(".")
-    if words[0] not in _GROUPS or len(words) < 2:
-        return f"paths start with {', '.join(_GROUPS)} or are gravity"
+    if words[0] not in _groups() or len(words) < 2:
+        return f"paths start with {', '.join(_groups())} or are gravity"
     word, name, key = words[0], words[1], words[-1]
-    names = [item.name for item in getattr(mechanism, _GROUPS[word])]
+    names = [item.name for item in getattr(mechanism, _groups()[word])]
     if name not in names:
         return f"there is no {word} {kind(name)}; {nearest(name, names)}"
     if isinstance(field, Quantity) and field.parameter and (joint is None or field.joints.holds(joint, key)):
@@ -156,7 +163,7 @@ def _hint(mechanism: Mechanism, whole: str, field: Field | None, joint: JointTyp
     return nearest(whole, [at.whole for at in paths(mechanism) if at.whole.startswith(f"{word}.{name}.")])
 
 
-def marked(mechanism: Mechanism, names: Iterable[str]) -> Mechanism:
+def mark_parameters(mechanism: Mechanism, names: Iterable[str]) -> Mechanism:
     """The mechanism with more parameters: the paths among these names, called as `name_of` says.
 
     Names that are no paths are left to whoever looks them up.
@@ -190,7 +197,7 @@ def lookup(mechanism: Mechanism, path: str) -> Any:
 def replace_value(mechanism: Mechanism, path: str, value: Any) -> Mechanism:
     """The same mechanism with another value at a path; `check.check` tells whether it makes sense."""
     at = locate(mechanism, path)
-    numbers = plain_vector([value] if at.alone else value, (path,), [None] * len(at.indices))
+    numbers = plain_vector([value] if at.alone else value, (path,), at.units)
     return _placed(mechanism, at, numbers)
 
 
@@ -214,9 +221,9 @@ def _set(mechanism: Mechanism, whole: str, value: Any) -> Mechanism:
     word, *inner = whole.split(".")
     if inner:
         name, *words = inner
-        items = getattr(mechanism, _GROUPS[word])
-        word, value = _GROUPS[word], tuple(_put(x, words, value) if x.name == name else x for x in items)
-    return replace(mechanism, **{word: value})
+        items = getattr(mechanism, _groups()[word])
+        word, value = _groups()[word], tuple(_put(x, words, value) if x.name == name else x for x in items)
+    return mechanism.changed(**{word: value})
 
 
 def _put(item: Any, words: list[str], value: Any) -> Any:
@@ -270,7 +277,7 @@ def parameter_vector(mechanism: Mechanism, values: Mapping[str, Any]) -> np.ndar
     return default_vector(changed)
 
 
-def allowed(mechanism: Mechanism) -> ca.Function:
+def allowed_values(mechanism: Mechanism) -> ca.Function:
     """p → (alone, together): which numbers a description could have, each by itself and with others."""
     changed, p, placed = symbolic(mechanism)
     alone, together = [], []

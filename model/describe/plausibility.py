@@ -10,14 +10,14 @@ from math import dist, isfinite, pi, sqrt
 
 import numpy as np
 
-from ..thresholds import FAR_AWAY, ODD_GYRATION, ODD_MASS, ODD_TURNS, POINTLIKE
+from ..base.thresholds import FAR_AWAY, ODD_GYRATION, ODD_MASS, ODD_TURNS, POINTLIKE
+from ..base.units import shortest_text
 from .mechanism import GROUND, Joint, Mechanism
-from .units import shortest_text
 
 EARTH = 9.81
 
 
-def odd_things(mechanism: Mechanism) -> list[str]:
+def implausible(mechanism: Mechanism) -> list[str]:
     """A sentence for each, with what may be meant."""
     far = dict(_far_joints(mechanism))
     return [

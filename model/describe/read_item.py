@@ -10,11 +10,11 @@ from typing import Any
 
 from ..joints.types import TYPES, JointType
 from .drawing import Vector, axes, minus, orientation
-from .entries import Entries
 from .field_kinds import Choice, Direction, Group, PartField, Word
 from .fields import Around, Field, Quantity, defaults_of, fields_of
-from .flaws import made_at
+from .mapping_reader import Entries
 from .mechanism import ORIGIN, UPRIGHT, Body, Frame, Joint, Mechanism, Strut
+from .validation import make_at
 from .visuals import NamedFrame, Visual
 
 # What a file may say beside the fields of `mechanism.py`, or instead of them; DRAWN only as drawn.
@@ -136,7 +136,7 @@ def _turned(entries: Entries, otherwise: Vector) -> Vector:
     if across and not axis:
         raise entries.flaw("across", "needs an axis to be across of; add the field 'axis'")
     if axis:
-        return made_at((*entries.place, "across"), orientation, axis, across)
+        return make_at((*entries.place, "across"), orientation, axis, across)
     turned: Vector = entries.read("orientation", fields_of(Frame)["orientation"], otherwise)
     return turned
 

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from ... import examples
-from ..errors import DescriptionError
-from .entries import Entries
+from ..base.errors import DescriptionError
 from .field_kinds import Group
 from .fields import NEEDED, Around, defaults_of, fields_of
-from .flaws import nearest
+from .mapping_reader import Entries
 from .mechanism import GROUND, ORIGIN, Mechanism
 from .read_item import FORMS, Reading
-from .yaml_text import built, parse, text_of
+from .shorthand import written_out
+from .validation import nearest
+from .yaml_text import build_from_text, parse, text_of
 
 Check = Callable[[Mechanism], Mechanism]
 
@@ -62,12 +63,13 @@ def source_of(source: str | os.PathLike[str]) -> tuple[str, str]:
 
 def read_with(text: str, file: str, check: Check) -> Mechanism:
     """The mechanism described in `text`, if `check` lets it pass; messages name `file` and the line."""
-    return built(text, file, lambda values: check(build(values, file)[0]))
+    return build_from_text(text, file, lambda values: check(build(values, file)[0]))
 
 
 def build(values: Any, file: str) -> tuple[Mechanism, Reading]:
     """The mechanism of parsed values, not checked yet, and where its bodies are drawn."""
     fields, defaults = fields_of(Mechanism), defaults_of(Mechanism)
+    values = written_out(values)
     groups = {key: field for key, field in fields.items() if isinstance(field, Group)}
     files = [name for group in groups.values() for name in group.files]
     plain = {key: field for key, field in fields.items() if key not in groups}
@@ -90,4 +92,4 @@ def build(values: Any, file: str) -> tuple[Mechanism, Reading]:
     found |= {key: top.read(key, field, defaults[key]) for key, field in plain.items()}
     stem = re.sub(r"\W", "_", Path(file).stem, flags=re.ASCII)
     stem = f"_{stem}" if stem[:1].isdigit() else stem
-    return Mechanism(top.read("name", FORMS[Mechanism]["name"], stem), **found), reading
+    return Mechanism(top.read("name", FORMS[Mechanism]["name"], stem), (), ()).changed(**found), reading

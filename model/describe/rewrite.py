@@ -7,15 +7,15 @@ layout stay. A number that was left out is added. What changed more than that is
 from math import pi
 from typing import Any
 
-from ..errors import DescriptionError
+from ..base.errors import DescriptionError
 from ..joints.types import TYPES, JointType
 from .check import check
 from .drawing import Vector, axes, vector_sum
 from .field_kinds import Coordinates, Gravity, Group, Inertia, Numbers, Orientation, PartField
 from .fields import Field, Quantity, fields_of
-from .flaws import Place
 from .mechanism import Body, Frame, Joint, Mechanism, Strut
 from .reader import build
+from .validation import Place
 from .yaml_edit import Edits, NotInPlace, near
 from .yaml_text import parse
 

@@ -8,8 +8,9 @@ from functools import singledispatch
 from math import isfinite
 from typing import Any
 
+from ..base.thresholds import LARGEST
+from ..base.units import UNITS, parse_unit, typeset
 from ..joints.types import TYPES, JointType
-from ..thresholds import LARGEST
 from .field_kinds import (
     Choice,
     Direction,
@@ -30,9 +31,11 @@ from .fields import NEEDED, NOT_ZERO, OWN, POSITIVE, Field, Quantity, defaults_o
 from .mechanism import GROUND, Body, Joint, Mechanism, Strut
 from .parameters import path_pattern
 from .read_item import DRAWN, FORMS
-from .units import UNITS, parse_unit, typeset
+from .shorthand import KEYS, NUMBERS, PATTERNS
+from .solids import SOLIDS
 
 Schema = dict[str, Any]
+_COMPUTED: Schema = {"type": "string", "pattern": "^="}  # arithmetic on `numbers`
 _ABSENT: Schema = {"type": "null"}  # as if it were not there
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
@@ -55,6 +58,8 @@ def schema() -> Schema:
     properties["outputs"]["additionalProperties"] |= {"pattern": _OUTPUT}
     properties["parameters"]["additionalProperties"] |= {"pattern": path_pattern()}
     properties["bodies"] |= {"propertyNames": {"pattern": NAME, "not": {"const": GROUND}}}
+    needed = [k for k, f in fields_of(Mechanism).items() if isinstance(f, Group) and defaults[k] is NEEDED]
+    properties |= _shorthand(properties)
     whole = {
         "$schema": DIALECT,
         "title": "Cutjoint description of a mechanism",
@@ -63,9 +68,7 @@ def schema() -> Schema:
         "if": {"properties": {"axes": {"const": "body"}}, "required": ["axes"]},
         "then": {"properties": _not_drawn()},
         "else": {"properties": _drawn()},
-        "required": [
-            k for k, f in fields_of(Mechanism).items() if isinstance(f, Group) and defaults[k] is NEEDED
-        ],
+        "anyOf": [{"required": needed}, {"required": ["patterns"]}],
         "additionalProperties": False,
         "$defs": {
             "direction": {
@@ -80,6 +83,30 @@ def schema() -> Schema:
     shared: Schema = _shared(whole, patterns)
     shared["$defs"] |= {name: {"type": "string", "pattern": pattern} for pattern, name in patterns.items()}
     return shared
+
+
+def _shorthand(properties: Schema) -> Schema:
+    """Named numbers, and patterns of what the groups hold."""
+    one = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+    groups = [n for f in fields_of(Mechanism).values() if isinstance(f, Group) for n in f.files]
+    pattern = {
+        "copies": {"anyOf": [{"type": "integer", "minimum": 1}, _COMPUTED]},
+        "axis": {"$ref": "#/$defs/direction"},
+        "centre": _list(_one(Quantity("", "m")), 3),
+    } | {name: properties[name] for name in groups}
+    rules = {
+        NUMBERS: one,
+        PATTERNS: {
+            "type": "object",
+            "properties": pattern,
+            "required": ["copies"],
+            "additionalProperties": False,
+        },
+    }
+    return {
+        key: {"description": KEYS[key], "type": ["object", "null"], "additionalProperties": rule}
+        for key, rule in rules.items()
+    }
 
 
 def _shared(part: Any, patterns: dict[str, str]) -> Any:
@@ -205,7 +232,7 @@ def _one(field: Quantity) -> Schema:
         plain |= {sign: low}
     if field.sign is NOT_ZERO:
         plain |= {"not": {"anyOf": [{"const": 0}, plain["not"]]}}
-    return {"anyOf": [plain, {"type": "string", "pattern": _measured(field.unit)}]}
+    return {"anyOf": [plain, {"type": "string", "pattern": _measured(field.unit)}, _COMPUTED]}
 
 
 def _measured(units: str) -> str:
@@ -275,7 +302,25 @@ def _(field: Inertia) -> Schema:
         "required": ["axis", "along", "across"],
         "additionalProperties": False,
     }
-    return {"anyOf": [_list(one, 3), _list(one, 6), _list(_list(one, 3), 3), about_axis]}
+    return {"anyOf": [_list(one, 3), _list(one, 6), _list(_list(one, 3), 3), about_axis, *_solids()]}
+
+
+def _solids() -> list[Schema]:
+    """Homogeneous solids of the body's mass."""
+    length, direction = _one(Quantity("", "m", "", POSITIVE)), {"$ref": "#/$defs/direction"}
+    return [
+        {
+            "type": "object",
+            "properties": {
+                "solid": {"const": name},
+                **{key: _list(length, 3) if key == "size" else length for key in needed},
+                **{"axis": direction, "across": direction},
+            },
+            "required": ["solid", *needed, *(["axis"] if name == "rod" else [])],
+            "additionalProperties": False,
+        }
+        for name, (needed, _) in SOLIDS.items()
+    ]
 
 
 @_rule.register

@@ -1,7 +1,7 @@
-"""Sensors on frames and joints. What each measures is said here once; `equations/sensing.py` computes it.
+"""Sensors on frames and joints: what each measures; `equations/frame_readings.py` computes it.
 
 A sensor is exact at every time, unless it has a `period`: then it takes samples, which it holds, and which
-may be old, rough and noisy (`equations/sampling.py`).
+may be old, rough and noisy (`equations/sampled_sensors.py`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
+from ..base.thresholds import MOST_IN_FLIGHT
 from ..joints.types import JointType
-from ..thresholds import MOST_IN_FLIGHT
 from .field_kinds import Choice, Reference
 from .fields import NOT_NEGATIVE, ONE, Around, Quantity, Sign
-from .flaws import Flaw, Place, as_list, field_flaw, plain_vector
+from .validation import Flaw, Place, as_list, field_flaw, plain_vector
 
 
 class Measurement(NamedTuple):
@@ -106,7 +106,7 @@ class PerReading(Quantity):
 class Sensor:
     """What somebody measures, as an output: `sensor.<name>.<reading>`."""
 
-    name: str
+    name: str  # by which others refer to it
     type: Annotated[str, TypeOfSensor("what it measures, see below", tuple(KINDS))]
     frame: Annotated[str, Reference("the frame it is at", "frame", optional=True, otherwise="none")] = ""
     to: Annotated[str, Reference("the other frame", "frame", optional=True, otherwise="none")] = ""
@@ -124,9 +124,9 @@ class Sensor:
     ] = 0.0
     delay: Annotated[
         float,
-        Quantity("how old a sample is when it is told", "s", ONE, NOT_NEGATIVE, parameter=False),
+        Quantity("how old a sample is when it is reported", "s", ONE, NOT_NEGATIVE, parameter=False),
     ] = 0.0
-    resolution: Annotated[tuple[float, ...], PerReading("steps in which readings are told")] = ()
+    resolution: Annotated[tuple[float, ...], PerReading("steps in which readings are reported")] = ()
     noise: Annotated[
         tuple[float, ...], PerReading("standard deviation of what is added to every sample")
     ] = ()
@@ -136,7 +136,7 @@ class Sensor:
     ] = 0.0
 
 
-def suited(values: dict[str, Any], place: Place) -> None:
+def check_sensor(values: dict[str, Any], place: Place) -> None:
     """Refuse a sensor that lacks what its kind needs, or has what it does not."""
     needs = KINDS[values["type"]].needs
     for key in ("frame", "to", "joint"):

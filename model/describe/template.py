@@ -4,10 +4,10 @@ import re
 import shlex
 from collections.abc import Callable
 
-from ..errors import DescriptionError
-from .flaws import Flaw
+from ..base.errors import DescriptionError
 from .mechanism import Mechanism
 from .reader import source_of
+from .validation import Flaw
 
 MOST = 6  # parameters that are suggested
 
@@ -31,7 +31,7 @@ parameters:
 """
 
 
-def starter(name: str, like: str, file: str, read: Callable[[str, str], Mechanism]) -> str:
+def template(name: str, like: str, file: str, read: Callable[[str, str], Mechanism]) -> str:
     """The text of a new description `name` that starts as an example; `read` says whether it can be used."""
     text, _ = source_of(like)
     own = re.sub(r"^name:.*$", f"name: {name}", text, count=1, flags=re.M)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf, isfinite, isnan
 from typing import Any, TypeVar
 
-from ..errors import DescriptionError
-from ..thresholds import LARGEST
-from .units import kind, quantity
+from ..base.errors import DescriptionError
+from ..base.thresholds import LARGEST
+from ..base.units import kind, quantity
 
 Place = tuple[str, ...]
 Made = TypeVar("Made")
@@ -57,7 +57,7 @@ def field_flaw(place: Place, sentence: object) -> Flaw:
     return Flaw(place, f"{'.'.join(place[2:] or place[-1:])} {sentence}")
 
 
-def made_at(place: Place, function: Callable[..., Made], *arguments: Any) -> Made:
+def make_at(place: Place, function: Callable[..., Made], *arguments: Any) -> Made:
     """What the function returns; its complaint becomes one about the field at `place`."""
     try:
         return function(*arguments)
@@ -67,7 +67,7 @@ def made_at(place: Place, function: Callable[..., Made], *arguments: Any) -> Mad
 
 def plain_number(value: Any, place: Place, infinite: bool = False, unit: str | None = None) -> float:
     """The value as a float, from a text too if it may have a `unit`; no NaN, infinity only if meant."""
-    number = made_at(place, quantity, value, unit)
+    number = make_at(place, quantity, value, unit)
     if isnan(number) or not (infinite or isfinite(number)):
         raise field_flaw(place, f"must be a finite number, not {number}")
     if LARGEST < abs(number) < inf:
@@ -98,7 +98,7 @@ def plain_vector(
     return tuple(plain_number(item, place, infinite, u) for item, u in zip(items, units, strict=True))
 
 
-def known_name(what: str, name: Any, known: Iterable[str], place: Place) -> str:
+def check_name(what: str, name: Any, known: Iterable[str], place: Place) -> str:
     """The name, if there is a body (or whatever it is to be) of that name."""
     names = sorted(known)
     if not isinstance(name, str) or name not in names:

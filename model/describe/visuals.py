@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from ..joints.types import JointType
 from .field_kinds import Choice, Numbers, Orientation, Reference, Text, Word
 from .fields import Quantity
+from .inputs import Input
 
 # Shape -> what its `size` says; a mesh may say none.
 SHAPES = {
@@ -23,7 +25,7 @@ TURNED = Orientation("how it is turned", parameter=False, otherwise="as its body
 class Visual:
     """A shape on a body, or on ground. Its own frame has its centre at the origin."""
 
-    name: str
+    name: str  # by which others refer to it
     body: Annotated[str, Reference("what shows it; may be `ground`", "body")]
     shape: Annotated[str, Choice("what it is", tuple(SHAPES))]
     size: Annotated[
@@ -47,7 +49,7 @@ class Visual:
 class NamedFrame:
     """A place on a body, or on ground, that others know by name: a tool, a sensor, a merged link."""
 
-    name: str
+    name: str  # by which others refer to it
     body: Annotated[str, Reference("what it is fixed to; may be `ground`", "body")]
     at: Annotated[Any, Quantity("where its origin is", "m", 3, on="body", parameter=False)] = (0.0, 0.0, 0.0)
     orientation: Annotated[Any, TURNED] = (1.0, 0.0, 0.0, 0.0)
@@ -58,3 +60,12 @@ class NamedFrame:
     axes: Annotated[
         str, Word("of that wrench: `world`, `body`, or those of a frame by name", otherwise="`world`")
     ] = "world"
+
+    def inputs(self, kind: JointType | None) -> tuple[Input, ...]:
+        """Its rows of the table of inputs: the wrench that it takes, whatever `kind` of joint."""
+        units = {"force": "N", "torque": "N.m"} if self.port == "force" else {}
+        stem, about = f"frame.{self.name}", f"on frame {self.name}, axes of {self.axes}"
+        return tuple(
+            Input(f"{self.name}.{role}", stem, role, (unit,) * 3, f"{role} {about}")
+            for role, unit in units.items()
+        )

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from ..files import write_atomically
+from ..base.files import write_atomically
 from .check import check
 from .field_kinds import Group, PartField
 from .fields import defaults_of, fields_of

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from math import isclose
 from typing import Any
 
-from ..thresholds import REWRITTEN
-from .flaws import Place
-from .units import like, quantity
-from .yaml_text import parse, written
+from ..base.thresholds import REWRITTEN
+from ..base.units import like, quantity
+from .validation import Place
+from .yaml_text import parse, write_value
 
 
 def near(x: float, y: float, reach: float) -> bool:
@@ -49,7 +49,7 @@ class Edits:
             for k, x in enumerate(value):
                 self.put((*place, str(k + 1)), x, units[k : k + 1])
         elif several or isinstance(present, dict | list):
-            self._change(place, written(value))
+            self._change(place, write_value(value))
         elif not near(quantity(present, units[0]), value, self.reach):
             self._change(place, like(value, present))
 
@@ -78,7 +78,7 @@ class Edits:
         spot = self._spots.get(place)
         if spot is None or spot.last is None or self._text[spot.start] in "*&":
             raise NotInPlace
-        pairs = [f"{key}: {written(value)}" for key, value in fields.items()]
+        pairs = [f"{key}: {write_value(value)}" for key, value in fields.items()]
         if spot.column is None:
             return spot.last, spot.last, "".join(f", {pair}" for pair in pairs)
         line_end = self._text.find("\n", spot.last)

@@ -27,9 +27,10 @@ from ruamel.yaml.events import (
 from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.reader import ReaderError
 
-from ..errors import DescriptionError
-from .flaws import Flaw, Place
-from .units import shortest_text
+from ..base.errors import DescriptionError
+from ..base.units import shortest_text
+from ..base.untrusted import read_text
+from .validation import Flaw, Place
 
 Built = TypeVar("Built")
 LARGEST_FILE = 1_000_000  # bytes; a mechanism of a thousand bodies needs half of it
@@ -59,20 +60,11 @@ class Parsed(NamedTuple):
 
 
 def text_of(path: Path) -> str:
-    """The text of a description file, never more than the limit, even of an endless device."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise DescriptionError(f"{path} is larger than {LARGEST_FILE // 1_000_000} MB: no description")
-        return content.decode("utf-8-sig")
-    except OSError as error:
-        raise DescriptionError(f"can't read '{path}': {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise DescriptionError(f"{path}: not YAML: the file is not text in UTF-8") from None
+    """The text of a description file."""
+    return read_text(path, LARGEST_FILE, form="YAML")
 
 
-def built(text: str, file: str, build: Callable[[Any], Built]) -> Built:
+def build_from_text(text: str, file: str, build: Callable[[Any], Built]) -> Built:
     """What `build` makes of the parsed text; messages name the file, and the line where there is one."""
     spots: dict[Place, Spot] = {}
     try:
@@ -89,12 +81,13 @@ def built(text: str, file: str, build: Callable[[Any], Built]) -> Built:
         raise DescriptionError(f"{file}{joiner}{error}") from None
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str, values: "type[Values] | None" = None) -> Parsed:
     """The values in `text`, and where each stands."""
+    values = values or Values
     try:
         with suppress(YAMLError):
-            return Values(text, pure=False).parsed()
-        return Values(text, pure=True).parsed()
+            return values(text, pure=False).parsed()
+        return values(text, pure=True).parsed()
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}: " if mark else ""
@@ -217,16 +210,18 @@ def dump(values: dict[str, Any], indent: str = "") -> str:
     text = ""
     for key, value in values.items():
         nested = isinstance(value, dict) and len(indent) < 4
-        text += f"{indent}{key}:" + ("\n" + dump(value, indent + "  ") if nested else f" {written(value)}\n")
+        text += f"{indent}{key}:" + (
+            "\n" + dump(value, indent + "  ") if nested else f" {write_value(value)}\n"
+        )
     return text
 
 
-def written(value: Any) -> str:
+def write_value(value: Any) -> str:
     """A value on one line; every number has the digits that give it back."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {written(x)}" for key, x in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {write_value(x)}" for key, x in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(written(x) for x in value) + "]"
+        return "[" + ", ".join(write_value(x) for x in value) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):

@@ -6,25 +6,27 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from ..describe.mechanism import Mechanism
-from ..describe.parameters import locate
-from ..describe.writer import save
-from ..design.dimensions import GROUPS, path_of
-from ..design.propagate import Propagation, propagate, stretch
-from ..errors import CutjointError
-from ..loading import load
-from ..show.table import table
-from .common import (
+import numpy as np
+
+from ..base.errors import CutjointError
+from ..cli.common import (
     MANY,
     Options,
     check_targets,
-    kept_form,
+    form_to_keep,
+    load_mechanism,
     number,
     read_pairs,
     read_view,
     tell_written,
     to_json,
 )
+from ..describe.mechanism import Mechanism
+from ..describe.parameters import locate
+from ..describe.writer import save
+from ..show.table import table
+from .dimensions import GROUPS, path_of
+from .propagate import Change, Propagation, propagate, stretch, stretched_body
 
 HELP = "Change dimensions of a mechanism and close its loops again by moving what is left free."
 EXAMPLE = """
@@ -41,6 +43,8 @@ def add_arguments(option: Options) -> None:
     )
     text = "make a link longer between its two joints (BODY:JOINT1:JOINT2 if it has more)"
     option("--stretch", "BODY=METRES", text, **MANY)
+    text = "of stretched links: keep mass, com and inertia (default), spread the same mass, or its density"
+    option("--inertia", "{keep,mass,density}", text, choices=("keep", "mass", "density"), default="keep")
     groups = "; ".join(f"{key}: {about}" for key, about in GROUPS.items())
     text = f"what follows, with commas; {groups}; or names, patterns"
     option("--free", "NAMES", text, default="q")
@@ -48,17 +52,18 @@ def add_arguments(option: Options) -> None:
     option("--weight", "NAME=NUMBER", "2 moves half as readily as 1", **MANY)
     option("--bound", "NAME=LOW,HIGH", "keep it between two values", **MANY)
     option("--scale", "M", "metres that count as one radian (the mechanism's size)")
-    option("--picture", "FILE", "draw the mechanism before and after (png, svg, pdf)")
+    option("--picture", "FILE", "draw the mechanism before and after (png, svg, pdf)", writes=True)
     option("--view")
-    option("-o --output", "FILE", "write the new description")
+    option("-o --output", "FILE", "write the new description", writes=True)
     option("--json")
 
 
 def run(args: argparse.Namespace) -> int:
     check_targets(args.output, picture=args.picture)
     angle = read_view(args.view)
-    mechanism = load(args.mechanism)
-    change = _changes(args, mechanism)
+    mechanism = load_mechanism(args)
+    stretched = _stretched(args.stretch)
+    change = _changes(args, mechanism, stretched)
     if not change:
         raise CutjointError("say what to change: --set NAME=VALUE or --stretch BODY=METRES")
     bounds = {}
@@ -77,16 +82,20 @@ def run(args: argparse.Namespace) -> int:
         bounds=bounds,
         locked=args.lock,
     )
+    result = _with_bodies(result, mechanism, stretched, args.inertia)
     print(to_json(_report(result)) if args.json else page(result))
+    if stretched and args.inertia == "keep" and not args.json:
+        names = ", ".join(body for body, _, _ in stretched)
+        print(f"mass, com and inertia of {names} stay; --inertia mass or density stretches them too")
     if args.output:
         save(
             replace(result.mechanism, name=mechanism.name),
             args.output,
-            like=kept_form(args.mechanism),
+            like=form_to_keep(args.mechanism),
         )
     if args.picture:
-        from ..show.picture_change import change_figure
         from ..show.plot import save_figure
+        from ..view.picture_change import change_figure
 
         save_figure(args.picture, change_figure(result, angle), tight=True)
     for path in (args.output, args.picture):
@@ -118,18 +127,48 @@ def _report(result: Propagation) -> dict[str, Any]:
     }
 
 
-def _changes(args: argparse.Namespace, mechanism: Mechanism) -> dict[str, Any]:
-    change: dict[str, Any] = {}
-    for name, value in _words(args.set, "--set"):
-        numbers = _numbers(value, f"--set {name}", _units(mechanism, name))
-        change[name] = numbers[0] if len(numbers) == 1 else numbers
-    for word in args.stretch:
+Stretched = tuple[str, float, tuple[str, str] | None]  # body, by, joints
+
+
+def _stretched(words: Sequence[str]) -> list[Stretched]:
+    """What `--stretch` gives."""
+    found: list[Stretched] = []
+    for word in words:
         body, *joints = word.partition("=")[0].split(":")
         ((by,),) = read_pairs([word], {word.partition("=")[0]: ["m"]}, "--stretch", "body").values()
         if len(joints) not in (0, 2):
             raise CutjointError(f"--stretch takes BODY=METRES or BODY:JOINT1:JOINT2=METRES, not '{word}'")
-        pair = (joints[0], joints[1]) if joints else None
-        change |= stretch(mechanism, body, by, pair)
+        found.append((body, by, (joints[0], joints[1]) if joints else None))
+    return found
+
+
+def _with_bodies(
+    result: Propagation, mechanism: Mechanism, stretched: Sequence[Stretched], how: str
+) -> Propagation:
+    """The result with masses, centres of mass and inertias of stretched links, as they are wanted."""
+    if how == "keep":
+        return result
+    bodies, changes = {body.name: body for body in result.mechanism.bodies}, list(result.changes)
+    for body, by, joints in stretched:
+        old, new = bodies[body], stretched_body(mechanism, body, by, joints, how == "density")
+        bodies[body] = new
+        for field, unit in (("mass", "kg"), ("com", "m"), ("inertia", "kg.m2")):
+            before, after = (np.atleast_1d(np.asarray(getattr(x, field), float)) for x in (old, new))
+            if not np.array_equal(before, after):
+                changes.append(Change(f"body.{body}.{field}", unit, before, after, False))
+    new_mechanism = replace(result.mechanism, bodies=tuple(bodies.values()))
+    return replace(result, mechanism=new_mechanism, changes=tuple(changes))
+
+
+def _changes(
+    args: argparse.Namespace, mechanism: Mechanism, stretched: Sequence[Stretched]
+) -> dict[str, Any]:
+    change: dict[str, Any] = {}
+    for name, value in _words(args.set, "--set"):
+        numbers = _numbers(value, f"--set {name}", _units(mechanism, name))
+        change[name] = numbers[0] if len(numbers) == 1 else numbers
+    for body, by, joints in stretched:
+        change |= stretch(mechanism, body, by, joints)
     return change
 
 

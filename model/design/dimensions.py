@@ -2,8 +2,9 @@
 
 Columns are the tree's speeds (coordinates move along them) and every dimension of a joint: its
 position s' on either body, its orientation C there (turned by a small rotation ξ' in the body's
-axes, δC = ξ̃' C), its length, travel and pitch. All derivatives come from the traced residual
-g(q, p) by automatic differentiation; `papers/zou_derivatives.py` has the paper's formulas.
+axes, δC = ξ̃' C), its length, travel and pitch; ratios, offset and curve of every coupling. All derivatives
+come from the traced residual g(q, p) by automatic differentiation; `tests/support/zou_derivatives.py` has the
+paper's formulas.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,17 +14,16 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from ..base.errors import CutjointError
 from ..describe import parameters
 from ..describe.check import check
 from ..describe.mechanism import Mechanism
 from ..equations.loops import of_poses
-from ..equations.terms import Equations, equations
-from ..equations.topology import start_coordinates
+from ..equations.terms import Equations, equations, start_pose
 from ..equations.traced import closure, retraction
-from ..errors import CutjointError
 from ..joints.euler import world_matrix
 from ..joints.types import TYPES
-from ..run.driven import without_motions
+from ..run.driven_motions import without_motions
 from ..variables import Table, Variable
 
 GROUPS = {
@@ -40,8 +40,8 @@ class Block:
     """One coordinate vector (`q.<joint>`) or one dimension (its path), and its columns."""
 
     name: str
-    kind: str  # "coordinate", "position", "orientation", "length", "travel" or "pitch"
-    joint: str
+    kind: str  # "coordinate", "position", "orientation", "length", "travel", "pitch", "ratio", "offset", …
+    owner: str  # the joint or coupling
     columns: slice  # of the Jacobian
     values: slice  # of q for coordinates, of p for dimensions
     units: tuple[str, ...]  # of the columns
@@ -57,13 +57,13 @@ class Design:
         dims = {f"d{k}": at.whole for k, at in enumerate(geometry)}
         marked = replace(self.mechanism, parameters=dims)
         self._marked = without_motions(marked)  # who moves it is no matter
-        eq = self.equations = equations(self._marked)
+        eq = self.equations = equations(self._marked, beside=False)  # no force acts, no turn counts
         self.tree = eq.tree
         self.blocks = tuple(self._blocks(eq))
         known = {b.name: Variable(b.name, b.kind, b.columns, b.units) for b in self.blocks}
         own = {key: known[path] for key, path in self.mechanism.parameters.items() if path in known}
         self.table = Table("design variable", known | own)
-        self.q = start_coordinates(self.mechanism, self.tree)
+        self.q = start_pose(eq)
         self.p = parameters.default_vector(self._marked)
         self._slope, self._retract = _slope(eq), retraction(eq)
         self.size = size(self.mechanism)
@@ -79,12 +79,12 @@ class Design:
                 yield Block(f"q.{name}", "coordinate", name, v, eq.tree.q[name], units, tuple(added))
         at = eq.tree.nv
         for item in eq.parameters:
-            what, joint = item.path.split(".")[-1], item.path.split(".")[1]
+            what, owner = item.path.split(".")[-1], item.path.split(".")[1]
             turns = what == "orientation"
             added = [None] * 3 if turns else [*range(item.slice.stop - item.slice.start)]
             count, unit = len(added), "rad" if turns else item.at.unit
             columns = slice(at, at + count)
-            yield Block(item.path, what, joint, columns, item.slice, (unit,) * count, tuple(added))
+            yield Block(item.path, what, owner, columns, item.slice, (unit,) * count, tuple(added))
             at += count
 
     @property
@@ -142,12 +142,12 @@ class Design:
     def described(self, q: np.ndarray, p: np.ndarray) -> Mechanism:
         """The mechanism with these dimensions, starting from these coordinates."""
         coordinates = (b for b in self.blocks if b.kind == "coordinate")
-        result = self.mechanism.with_start({b.joint: self.value(b, q, p) for b in coordinates})
+        result = self.mechanism.with_start({b.owner: self.value(b, q, p) for b in coordinates})
         for block in self.blocks:
             new = self.value(block, q, p)
             if block.kind != "coordinate" and not np.array_equal(new, self.p[block.values]):
-                value = new if block.kind in ("position", "orientation") else new[0]
-                result = parameters.replace_value(result, block.name, value)
+                alone = parameters.locate(result, block.name).alone
+                result = parameters.replace_value(result, block.name, new[0] if alone else new)
         return check(result)
 
     def given(self, change: Mapping[str, Any]) -> tuple[np.ndarray, set[int]]:
@@ -155,7 +155,7 @@ class Design:
         changed, settled = self.mechanism, set[int]()
         for name, value in change.items():
             path = self.path(name)
-            whole = parameters.split(path)[0]
+            whole = parameters.split_component(path)[0]
             if self.table.find(whole).kind == "coordinate":
                 raise CutjointError(
                     f"'{name}' can't be set, only dimensions can; lock it, or give it a start"
@@ -171,7 +171,9 @@ class Design:
             if not found:
                 raise CutjointError(f"mechanism '{self.mechanism.name}' has none of '{name}', {GROUPS[name]}")
             return [k for b in found for k in range(b.columns.start, b.columns.stop)]
-        return list(dict.fromkeys(self.table.rows([self.path(name)]).tolist()))
+        whole, k = parameters.split_component(self.path(name))
+        one = k == 1 and whole in self.table.named and self.table.find(whole).size == 1  # of a list of one
+        return list(dict.fromkeys(self.table.rows([whole if one else self.path(name)]).tolist()))
 
     def path(self, name: str) -> str:
         return path_of(self.mechanism, name)
@@ -184,11 +186,11 @@ class Design:
             return "q"
         if block.kind == "length":
             return "l"
-        if block.kind == "pitch":
+        if block.kind not in ("position", "orientation"):
             return ""
         # A tree joint's place on its outer body only shifts that body's other joints, whose own
         # places are free already (the paper puts a body's origin there).
-        joint = self.mechanism.joint(block.joint)
+        joint = self.mechanism.joint(block.owner)
         link = next((x for x in self.tree.links if x.joint == joint.name), None)
         side = block.name.split(".")[2]
         inner = link is None or (side == "on_child") == link.reverse
@@ -198,7 +200,7 @@ class Design:
 
 def _slope(eq: Equations) -> ca.Function:
     """(q, p) → (g, G, ∂g/∂p), all of the traced loops."""
-    g, G, _ = closure(eq)(eq.q, eq.p)
+    g, G, _ = closure(eq)(eq.q, eq.s, eq.p)
     out = [ca.densify(x) for x in (g, of_poses(eq.model, G), ca.jacobian(g, eq.p))]
     return ca.Function("slope", [eq.q, eq.p], out, ["q", "p"], ["g", "G", "g_p"])
 
@@ -215,7 +217,7 @@ def size(mechanism: Mechanism) -> float:
 
 def path_of(mechanism: Mechanism, name: str) -> str:
     """The path behind a name: `s21`, `joint.s21` or `joint.ball.on_child.position` alike."""
-    whole, k = parameters.split(name)
+    whole, k = parameters.split_component(name)
     for alias in (whole, whole.removeprefix("joint.")):
         if alias in mechanism.parameters:
             return mechanism.parameters[alias] + ("" if k is None else f"[{k}]")

@@ -1,6 +1,6 @@
 """How the eigenvalues of the linearized mechanism move with any number of the description, exactly.
 
-A(q, v, u, p) of the local state-space form is traced (`linear/exact.py`), and dA/dp is its
+A(q, v, z, u, p) of the local state-space form is traced (`linear/exact.py`), and dA/dp is its
 derivative along the directions in which the state itself moves with p: the loops stay closed, and
 either the independent coordinates are held or the mechanism stays at rest. Then, with left and
 right eigenvectors, dλ/dp = wᴴ (dA/dp) x / wᴴx.
@@ -13,25 +13,30 @@ import casadi as ca
 import numpy as np
 from scipy.linalg import eig
 
+from ..base.errors import SimulationError
+from ..base.thresholds import AT_REST, REPEATED
+from ..describe.motors import tells_motion
 from ..equations.terms import Equations
 from ..equations.traced import dynamics
-from ..errors import SimulationError
 from ..linear.directional import directional
 from ..linear.exact import linear
 from ..linear.linearize import tangents
 from ..simulation import Simulation
-from ..thresholds import AT_REST, REPEATED
 from .sensitivity import Marked
 
 
 @dataclass(frozen=True)
 class EigenvalueSensitivity:
-    """dλ/dp: `matrix` has a row for each of the `eigenvalues` and a column for each parameter."""
+    """dλ/dp: `matrix` has a row for each of the `eigenvalues` and a column for each parameter.
+
+    A repeated eigenvalue has no derivative: it is not `simple`, and its row is NaN.
+    """
 
     eigenvalues: np.ndarray
     parameters: tuple[str, ...]
     held: tuple[str, ...]  # independent coordinates; they move if the equilibrium is followed
     matrix: np.ndarray
+    simple: np.ndarray
 
 
 def eigenvalue_sensitivities(
@@ -42,24 +47,28 @@ def eigenvalue_sensitivities(
 ) -> EigenvalueSensitivity:
     """dλ/dp at the present state and inputs, eigenvalues with the largest real part first.
 
+    simulation : the mechanism in the state that is asked about.
+    parameters, independent : as of `sensitivities`.
     follow : let the state move with the equilibrium it is at, so that the mechanism stays at rest;
         otherwise the independent coordinates and speeds are held.
     """
-    if simulation.motions:
+    if any(map(tells_motion, simulation.mechanism.drives)):
         raise SimulationError(
             f"'{simulation.mechanism.name}' has driven motions, which sensitivities of eigenvalues do not "
             "know; let its motors drive by torque"
         )
     design = Marked(simulation, parameters, independent)
     eq, (R, speeds), at = design.engine.equations, design.chart, design.at
+    if not len(R):
+        raise SimulationError(f"nothing of '{simulation.mechanism.name}' can move: it has no eigenvalues")
 
     def make(eq: Equations) -> ca.Function:
-        arguments = [eq.q, eq.v, eq.u, eq.p]
+        arguments = [eq.q, eq.v, eq.z, eq.u, eq.p]
         A = linear(eq, ca.sparsify(ca.SX(ca.DM(R))), speeds)(*arguments)[0]
         results = [A, R[:speeds] @ dynamics(eq)(*arguments)[0]]
-        return ca.Function("linear", arguments, results, ["q", "v", "u", "p"], ["A", "dv"])
+        return ca.Function("linear", arguments, results, ["q", "v", "z", "u", "p"], ["A", "dv"])
 
-    name = f"linear{R.argmax(axis=1).tolist()}-{speeds}"
+    name = f"linear{[int(row.argmax()) for row in R]}-{speeds}"
     along = directional(design.engine, name, len(design.columns), "q v p", make)
     seeds = [design.dq, design.dv, design.dp]
     (A, acceleration), (dA, slope) = along(at, seeds)
@@ -86,13 +95,12 @@ def eigenvalue_sensitivities(
     values, left, right = eig(A, left=True, right=True)
     order = np.lexsort((values.imag, -values.real.round(12)))
     matrix = np.zeros((len(values), dA.shape[1]), complex)
+    simple = np.ones(len(values), bool)
     for row, k in enumerate(order):
         w, x = left[:, k], right[:, k]
         overlap = w.conj() @ x
-        if abs(overlap) < REPEATED:
-            raise SimulationError(
-                f"the eigenvalue {values[k]:.4g} of '{simulation.mechanism.name}' is repeated; "
-                "it has no derivative"
-            )
-        matrix[row] = np.kron(x, w.conj()) @ dA / overlap  # wᴴ dA x, dA column by column
-    return EigenvalueSensitivity(values[order], design.columns, design.held, matrix)
+        apart = np.abs(np.delete(values, k) - values[k]).min(initial=np.inf)
+        simple[row] = abs(overlap) >= REPEATED and apart > REPEATED * (1 + np.abs(values).max())
+        # wᴴ dA x, dA column by column
+        matrix[row] = np.kron(x, w.conj()) @ dA / overlap if simple[row] else np.nan
+    return EigenvalueSensitivity(values[order], design.columns, design.held, matrix, simple)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ..errors import AssemblyError
+from ..base.errors import AssemblyError
+from ..base.thresholds import HELPFUL, TINY
 from ..joints.rows import Across, FixedDistance, SlideDistance
 from ..joints.types import TYPES
 from ..manifold.gaps import what_closes
-from ..thresholds import HELPFUL, TINY
 from .dimensions import Block, Design
 
 
@@ -41,7 +41,8 @@ def gaps(design: Design, q: np.ndarray, p: np.ndarray) -> dict[str, tuple[float,
             else:
                 places.append(float(np.linalg.norm(rows)))
         turned = max(turns) > max(places)
-        result[cut.name] = (float(max(turns if turned else places)), "rad" if turned else "m")
+        name = design.tree.beside.get(cut.name, cut.name)
+        result[name] = (float(max(turns if turned else places)), "rad" if turned else "m")
     for tie in design.tree.couplings:
         unit = TYPES[design.mechanism.joint(tie.joint).type].position_units[0]
         result[tie.name] = (float(abs(g[design.tree.rows[tie.name]][0])), unit)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ..base.thresholds import LONGEST
 from ..manifold.newton import Descent, descend, shortest
-from ..thresholds import LONGEST
 from .dimensions import Design
 
 

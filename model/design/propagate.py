@@ -7,15 +7,15 @@ units of the mechanism's size, so that metres and radians compare.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..describe.mechanism import Mechanism
-from ..errors import CutjointError
+from ..base.errors import CutjointError
+from ..base.thresholds import SHORTEST_LENGTH, UNCHANGED
+from ..describe.mechanism import Body, Mechanism
 from ..loading import load
-from ..thresholds import SHORTEST_LENGTH, UNCHANGED
 from .dimensions import Design, as_names
 from .gaps import NotAbsorbed, gaps, not_absorbed, opening
 from .least_step import close
@@ -36,10 +36,10 @@ class Change:
 class Propagation:
     """A design change carried through: two mechanisms that start closed, and how it went."""
 
-    before: Mechanism
-    mechanism: Mechanism
-    changes: tuple[Change, ...]
-    iterations: int
+    before: Mechanism  # as it was, assembled
+    mechanism: Mechanism  # as it is now
+    changes: tuple[Change, ...]  # every dimension and coordinate that differs: name, unit, before, after
+    iterations: int  # steps of Newton's method
     residual: float  # ‖g‖₂ at the end
     history: tuple[float, ...]  # ‖g‖₂ before each step and at the end
     loops: dict[str, tuple[float, str]]  # how far each is open, and the unit
@@ -61,6 +61,7 @@ def propagate(
 
     Parameters
     ----------
+    mechanism : Mechanism, or the name of an example, or the path of a description; it stays as it is.
     change : dimension -> new value, by parameter name (`s21`) or path
         (`joint.ball.on_child.position`, `joint.rod.length`, a component with `[2]`).
     free : `q` coordinates, `s` joint positions, `C` orientations, `l` lengths, `all`, or names,
@@ -73,7 +74,7 @@ def propagate(
     assemble_first : close the loops of the given mechanism before the change.
     """
     design = Design(load(mechanism) if isinstance(mechanism, str) else mechanism)
-    if not design.tree.cuts:
+    if not design.tree.row_count:
         raise CutjointError(f"mechanism '{design.mechanism.name}' has no loops; any change fits it")
     coordinates = np.zeros(design.width, bool)
     coordinates[: design.tree.nv] = True
@@ -113,8 +114,50 @@ def stretch(
 ) -> dict[str, Any]:
     """The change that makes a link longer by `by` metres: its second joint moves away from its first.
 
-    A link with two joints needs no names.
+    Its mass, centre of mass and inertia stay as they are; `stretched_body` has others.
+
+    Parameters
+    ----------
+    mechanism, body : the mechanism, and the name of the link.
+    joints : the names of both joints; a link with two needs none.
     """
+    place, start, end = _stretched(mechanism, body, by, joints)
+    position = end + (end - start) * (by / float(np.linalg.norm(end - start)))
+    return {place: tuple(float(x) for x in position)}
+
+
+def stretched_body(
+    mechanism: Mechanism,
+    body: str,
+    by: float,
+    joints: tuple[str, str] | None = None,
+    grows: bool = False,
+) -> Body:
+    """The link as `stretch` makes it with its material moved along: k times as far from its first joint.
+
+    mechanism, body, joints : as of `stretch`.
+    grows : whether its mass grows with it, as at the same density; otherwise the same mass is spread out.
+
+    With D = 1 + (k − 1) a aᵀ along the unit vector a, second moments S become D S D; I = tr(S) − S.
+    """
+    _, start, end = _stretched(mechanism, body, by, joints)
+    old, length = mechanism.body(body), float(np.linalg.norm(end - start))
+    axis, k = (end - start) / length, 1 + by / length
+    D = np.eye(3) + (k - 1) * np.outer(axis, axis)
+    xx, yy, zz, xy, xz, yz = old.inertia
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    S = D @ (np.trace(inertia) / 2 * np.eye(3) - inertia) @ D * (k if grows else 1.0)
+    new = np.trace(S) * np.eye(3) - S
+    six = (*np.diag(new), new[0, 1], new[0, 2], new[1, 2])
+    com = start + D @ (np.asarray(old.com, float) - start)
+    mass = old.mass * k if grows else old.mass
+    return replace(old, mass=mass, com=tuple(map(float, com)), inertia=tuple(map(float, six)))
+
+
+def _stretched(
+    mechanism: Mechanism, body: str, by: float, joints: tuple[str, str] | None
+) -> tuple[str, np.ndarray, np.ndarray]:
+    """Where the second joint of a link stands among the dimensions, and the places of both joints on it."""
     places: dict[str, Any] = {}
     for joint in mechanism.joints:
         if body in (joint.parent, joint.child):
@@ -133,8 +176,7 @@ def stretch(
             f"body '{body}' is {length:g} m long from {names[0]} to {names[1]}; it can't be "
             f"stretched by {by:g} m"
         )
-    position = end + (end - start) * (by / length)
-    return {f"joint.{names[1]}.{places[names[1]][0]}.position": tuple(float(x) for x in position)}
+    return f"joint.{names[1]}.{places[names[1]][0]}.position", start, end
 
 
 # -- the free variables ------------------------------------------------------------------
@@ -206,4 +248,5 @@ def _changes(design: Design, old: Any, new: Any, settled: set[int]) -> Iterable[
         before, after = design.value(block, *old), design.value(block, *new)
         if np.abs(after - before).max() > UNCHANGED:
             unit = "1" if None in block.added else ",".join(dict.fromkeys(block.units))
-            yield Change(block.name, unit, before.copy(), after.copy(), block.columns.start in settled)
+            wanted = not settled.isdisjoint(range(block.columns.start, block.columns.stop))
+            yield Change(block.name, unit, before.copy(), after.copy(), wanted)

@@ -17,19 +17,19 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
+from ..base.errors import SimulationError
+from ..base.thresholds import CLOSED, FOLLOWS
 from ..describe import parameters as numbers
 from ..describe.mechanism import Mechanism
 from ..engine import Engine
 from ..equations.terms import Equations
 from ..equations.traced import closure
-from ..errors import SimulationError
 from ..linear.directional import Directional, directional
 from ..linear.linearize import coordinate_map
 from ..manifold.rank import nearest_solution
-from ..manifold.step import unjudged
-from ..run.independent import Independent, selected
+from ..manifold.step import LEFT_OPEN
+from ..run.independent import Independent, selected_coordinates
 from ..simulation import Simulation
-from ..thresholds import CLOSED, FOLLOWS
 from ..variables import column_places
 
 
@@ -40,8 +40,8 @@ class Sensitivity:
     `held` names the independent coordinates and speeds that stay as they are.
     """
 
-    outputs: tuple[str, ...]
-    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]  # names of the rows
+    parameters: tuple[str, ...]  # names of the columns
     held: tuple[str, ...]
     matrix: np.ndarray
 
@@ -75,6 +75,7 @@ def sensitivities(
 
     Parameters
     ----------
+    simulation : the mechanism in the state that is asked about.
     outputs : names such as `body.platform.position[3]` or `reaction.hinge1.force`, or the
         description's own; a vector stands for all its components.
     parameters : names or paths such as `body.leg1.mass`, `joint.ball1.on_parent.position[3]`.
@@ -83,7 +84,7 @@ def sensitivities(
     """
     design = Marked(simulation, parameters, independent)
     names, read = design.outputs(outputs)
-    _, (matrix,) = read(design.at, [design.dq, design.dv, design.dp])
+    _, (matrix,) = read(design.at, [design.dq, design.dv, design.dz, design.dp])
     return Sensitivity(names, design.columns, design.held, matrix)
 
 
@@ -98,28 +99,40 @@ def motion_sensitivities(
 ) -> MotionSensitivity:
     """dy(t)/dp along the motion from the present state under constant inputs; driven motions go on.
 
-    Each `every`-th fixed step is recorded. The simulation itself stays where it is.
+    The steps are those that the simulation takes, sub-steps included.
+
+    Parameters
+    ----------
+    simulation : where the motion begins; it stays there.
+    duration, step : seconds of the motion, and of its fixed steps.
+    outputs, parameters, independent : as of `sensitivities`.
+    every : how many steps lie between two records.
     """
     if not (duration >= 0 and step > 0 and np.isfinite(duration / step) and every >= 1):
         raise SimulationError(f"can't follow a motion of {duration:g} s in steps of {step:g} s")
     design = Marked(simulation, parameters, independent)
     names, read = design.outputs(outputs)
-    (q, v, u, p), work, begin = design.at, np.array([simulation.work]), simulation.time
-    dq, dv, dp, width = design.dq, design.dv, design.dp, len(design.columns)
+    (q, v, z, u, p), work, begin = design.at, np.array([simulation.work]), simulation.time
+    dq, dv, dz, dp, width = design.dq, design.dv, design.dz, design.dp, len(design.columns)
     dwork = np.zeros((1, width))
-    advance = directional(design.engine, "unjudged", width, "q v work p", unjudged)
+    name, make = simulation.traced_step()
+    advance = directional(design.engine, name, width, "q v z work p", make)
     times, values, matrices = [], [], []
     count = round(duration / step)
     for k in range(count + 1):
         if k % every == 0:
             times.append(begin + k * step)
-            (y,), (slope,) = read((q, v, u, p), [dq, dv, dp])
+            (y,), (slope,) = read((q, v, z, u, p), [dq, dv, dz, dp])
             values.append(y)
             matrices.append(slope)
         if k < count:
-            at, seeds = (q, v, work, u, p, step), [dq, dv, dwork, dp]
-            (q, v, work), (dq, dv, dwork) = advance(at, seeds)
-            u, p = design.later(u, p, step)
+            at, seeds = (q, v, z, work, u, p, step), [dq, dv, dz, dwork, dp]
+            (q, v, z, work, verdict), (dq, dv, dz, dwork, _) = advance(at, seeds)
+            if verdict[LEFT_OPEN]:
+                raise SimulationError(
+                    f"a step of '{simulation.mechanism.name}' leaves a loop open; take smaller steps"
+                )
+            u = design.later(u, step)
     if not np.isfinite(matrices[-1]).all():
         raise SimulationError(
             f"the motion of '{simulation.mechanism.name}' became infinite; take a smaller step"
@@ -132,9 +145,9 @@ def motion_sensitivities(
 class Marked:
     """A simulation's mechanism with the wanted numbers as symbols, and how its state moves with them.
 
-    dq and dv, a column for each component of a number, keep the loops closed with the `held`
-    coordinates and speeds as they are; `at` is (q, v, u, p). Its equations are kept by the simulation's
-    engine, so that the same question at another state or with other values traces nothing.
+    dq, dv and dz, a column for each component of a number, keep the loops closed with the `held`
+    coordinates and speeds, and internal states, as they are; `at` is (q, v, z, u, p). Its equations are kept
+    by the simulation's engine, so that the same question at another state traces nothing.
     """
 
     def __init__(
@@ -146,57 +159,61 @@ class Marked:
         own = simulation.engine
         wanted = [own.mechanism.parameters.get(name, name) for name in paths]
         engine = self.engine = own.with_symbols(_symbols(own.mechanism, wanted))
-        picked, count = selected(own, simulation.state, independent)
-        state, self.moving = simulation.state, simulation.motions
-        mine = p = simulation.p[: simulation.p.size - len(self.moving)]
+        picked, count = selected_coordinates(own, simulation.state, independent)
+        state = simulation.state
+        p = state.p
         if engine is not own:
             p = numbers.default_vector(replace(own.described(p), parameters=engine.mechanism.parameters))
-        mine, p = (np.concatenate([x, state.u[self.moving]]) for x in (mine, p))
-        self.at = (state.q, state.v, state.u, p)
+        self.at = replace(state, p=p).at
         columns, places = zip(*_columns(engine, paths, wanted), strict=True)
         self.columns: tuple[str, ...] = columns
         speeds = engine.variables.speeds.columns()
         self.held = tuple(speeds[k].name for k in picked)
         self.chart, self.dp = Independent(np.eye(engine.tree.nv)[picked], count), np.eye(p.size)[:, places]
         self.N = coordinate_map(own, state.q)
-        self.dq, self.dv = self._followed(picked, count, own.closure(state.q, mine)[1])
+        self.dz = np.zeros((state.z.size, len(places)))
+        self.dq, self.dv = self._followed(picked, count, own.closure(state.q, simulation.s, state.p)[1])
 
-    def later(self, u: np.ndarray, p: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs and parameters after t seconds: driven motions go on by their derivatives, whatever p is."""
-        if not self.moving:
-            return u, p
+    def later(self, u: np.ndarray, t: float) -> np.ndarray:
+        """Inputs after t seconds: driven motions go on by their derivatives, whatever p is."""
+        if not self.engine.motion_places:
+            return u
         along = np.concatenate([u, np.zeros(u.size)])
-        u = self.engine.kernel("moved_inputs")(along, t)[: u.size]
-        return u, np.concatenate([p[: p.size - len(self.moving)], u[self.moving]])
+        return np.asarray(self.engine.kernels.inputs_after(along, t)[: u.size])
 
     def outputs(self, wanted: str | Iterable[str]) -> tuple[tuple[str, ...], Directional]:
-        """Names of the wanted outputs' components, and (q, v, u, p) → their values, with derivatives."""
+        """Names of the wanted outputs' components, and (q, v, z, u, p) → their values, with derivatives."""
         chosen = self.engine.variables.outputs.columns(wanted, traced=True)
         rows = [row.where.start for row in chosen]
 
         def make(eq: Equations) -> ca.Function:
-            y = self.engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)[rows]
-            return ca.Function("read", [eq.q, eq.v, eq.u, eq.p], [y], ["q", "v", "u", "p"], ["y"])
+            arguments = [eq.q, eq.v, eq.z, eq.u, eq.p]
+            y = self.engine.functions.outputs(*arguments)[rows]
+            return ca.Function("read", arguments, [y], ["q", "v", "z", "u", "p"], ["y"])
 
-        read = directional(self.engine, f"outputs{rows}", len(self.columns), "q v p", make)
+        read = directional(self.engine, f"outputs{rows}", len(self.columns), "q v z p", make)
         return tuple(row.name for row in chosen), read
 
     def _followed(self, picked: list[int], count: int, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """dq and dv that keep g and G v zero; what redundant rows can't follow is refused."""
-        eq, (q, v, _, p), width = self.engine.equations, self.at, len(self.columns)
+        eq, (q, v, _, u, p), width = self.engine.equations, self.at, len(self.columns)
         both = directional(self.engine, "loops", width, "q v p", _loops)
-        free, free_v = ([k for k in range(eq.tree.nv) if k not in held] for held in (picked, picked[:count]))
+        dependent_q, dependent_v = (
+            [k for k in range(eq.tree.nv) if k not in held] for held in (picked, picked[:count])
+        )
+
+        s = self.engine.motions(u)
 
         def change(dq: np.ndarray, dv: np.ndarray) -> list[np.ndarray]:
-            return both((q, v, p), [dq, dv, self.dp])[1]
+            return both((q, v, s, p), [dq, dv, self.dp])[1]
 
         still = np.zeros((len(q), width)), np.zeros((len(v), width))
         theta, dv = np.zeros((2, eq.tree.nv, width))
         own = change(*still)
         poses = G * np.array(eq.tree.holds_poses, float)[:, None]
-        theta[free] = nearest_solution(poses[:, free], -own[0])
+        theta[dependent_q] = nearest_solution(poses[:, dependent_q], -own[0])
         dq = self.N @ theta
-        dv[free_v] = nearest_solution(G[:, free_v], -change(dq, still[1])[1])
+        dv[dependent_v] = nearest_solution(G[:, dependent_v], -change(dq, still[1])[1])
         left, size = (np.abs(np.vstack(x)).max(axis=0, initial=0.0) for x in (change(dq, dv), own))
         for k in np.flatnonzero(left > FOLLOWS * size + CLOSED):
             raise SimulationError(
@@ -207,9 +224,10 @@ class Marked:
 
 
 def _loops(eq: Equations) -> ca.Function:
-    """(q, v, p) → (g, G v + b), which both are zero."""
-    g, G, b = closure(eq)(eq.q, eq.p)
-    return ca.Function("loops", [eq.q, eq.v, eq.p], [g, G @ eq.v + b], ["q", "v", "p"], ["g", "slip"])
+    """(q, v, s, p) → (g, G v + b), which both are zero."""
+    g, G, b = closure(eq)(eq.q, eq.s, eq.p)
+    names = ["q", "v", "s", "p"], ["g", "slip"]
+    return ca.Function("loops", [eq.q, eq.v, eq.s, eq.p], [g, G @ eq.v + b], *names)
 
 
 def _symbols(mechanism: Mechanism, paths: Iterable[str]) -> dict[str, str]:
@@ -217,7 +235,7 @@ def _symbols(mechanism: Mechanism, paths: Iterable[str]) -> dict[str, str]:
     found = dict(mechanism.parameters)
     for path in paths:
         at = numbers.locate(mechanism, path)
-        same = {name: other for name, other in found.items() if numbers.split(other)[0] == at.whole}
+        same = {name: other for name, other in found.items() if numbers.split_component(other)[0] == at.whole}
         if path in same.values() or at.whole in same.values():
             continue
         if path == at.whole:  # its components are among it

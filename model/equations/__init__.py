@@ -1,1 +1,3 @@
-"""The mechanism's own equations, written once over symbols."""
+"""The description as equations over symbols; all kinds of elements are known before one is written."""
+
+from . import elements as elements

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from ..describe.mechanism import Strut
 from ..describe.motors import has
 from ..joints.moves import Ball
 from ..joints.rigid_motion import IDENTITY
 from .kinematics import Model, Motion
-from .prescribed import driven_joint
 from .topology import Link, Tree
 
 
@@ -41,10 +41,10 @@ def free_links(model: Model) -> tuple[int, ...]:
     """Links behind balls; not where it would tie loops to joints that turn them as a whole.
 
     A joint that turns a loop whole would move its ends against each other if a link of the loop did not turn
-    along. A drive that measures a cut joint, or a cylinder's length, sees every speed.
+    along. A drive of a cylinder's length sees every speed.
     """
     tree = model.tree
-    if any(driven_joint(item) not in tree.v for item in tree.driven):
+    if any(isinstance(item, Strut) for item in tree.driven):
         return ()
     tied = set[int]()
     for cut in tree.cuts:

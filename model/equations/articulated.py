@@ -19,7 +19,7 @@ from ..joints.rigid_motion import Pose
 from .dynamics import armature
 from .kinematics import Model
 from .solve import Entries, reciprocal
-from .spatial import SpatialInertia, rotated, to_child, to_parent
+from .spatial import SpatialInertia, rotate_inertia, to_child, to_parent
 
 
 class Blocks(NamedTuple):
@@ -89,7 +89,7 @@ class Articulated(NamedTuple):
         return x
 
 
-def articulated(model: Model, f: list[Pose], lent: Any = 0) -> Articulated:
+def factorize_articulated(model: Model, f: list[Pose], lent: Any = 0) -> Articulated:
     """The factors; `lent` is inertia at each speed beside that of the rotors."""
     tree, rotor = model.tree, armature(model) + lent
     whole = [_blocks(inertia) for inertia in model.inertias]
@@ -132,7 +132,7 @@ def _carried(f: Pose, I: Blocks) -> Blocks:  # noqa: E741
 
     Turned by R first; then with p̃ of the shift B' = B + p̃C and A' = A − Bp̃ + p̃B'ᵀ.
     """
-    A, B, C = rotated(f.R, I.A), f.R @ I.B @ f.R.T, rotated(f.R, I.C)
+    A, B, C = rotate_inertia(f.R, I.A), f.R @ I.B @ f.R.T, rotate_inertia(f.R, I.C)
     p = ca.skew(f.p)
     moved = B + p @ C
     return Blocks(_upper(A - B @ p + p @ moved.T), moved, C)

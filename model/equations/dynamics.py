@@ -1,7 +1,7 @@
 """Newton-Euler and composite rigid body recursions over a tree.
 
 Paper 004, A.3, with ad*_V where 4.3 and A.3 print ad*_V̇, and Ad*_{f⁻¹} where 4.3 prints
-Ad*_f. M(q) v̇ = τ + F(q, v), and τ_NE(q, v, v̇) = M v̇ − F.
+Ad*_f. M(q) is the mass matrix, M v̇ = τ + F(q, v), and τ_NE(q, v, v̇) = M v̇ − F.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,11 @@ from typing import Any
 import casadi as ca
 
 from ..describe.motors import has, rigid_rotor
+from ..joints.moves import Move
 from .absolute import NOT_FREE, FreeLinks
 from .kinematics import Model, Motion, outward
 from .spatial import add, at_point, inertia_times, inertial_wrench, shift, to_parent
+from .topology import Link
 
 Wrenches = Mapping[int, Any]  # link -> wrench on it from outside, in its frame
 
@@ -28,6 +30,29 @@ def armature(model: Model) -> Any:
         if has(inertia := rigid_rotor(motor)):
             J[model.tree.v[motor.joint].start] += inertia
     return J
+
+
+def bent_rotors(model: Model) -> list[tuple[Move, Link]]:
+    """Moves whose rotors differ from axis to axis of the child while their speeds are in those of the parent.
+
+    Those are balls that are passed from child to parent.
+    """
+    J, found = armature(model), []
+    for move, link in model.tree.moves:
+        first, *others = ca.vertsplit(J[link.v])
+        if link.reverse and not move.plain and not all(ca.is_equal(first, x, 1) for x in others):
+            found.append((move, link))
+    return found
+
+
+def rotor_inertia(model: Model, q: Any) -> Any:
+    """The rotors' share of M, nv × nv: ½ Σ J s² of the speeds s that the user counts, s = Eᵀv."""
+    J = ca.sparsify(armature(model))
+    A = ca.diag(J)
+    for move, link in bent_rotors(model):
+        E = move.engine_speed(q[link.q], ca.SX.eye(3), link.reverse)
+        A[link.v, link.v] = E @ ca.diag(J[link.v]) @ E.T
+    return A
 
 
 def joint_wrenches(
@@ -50,19 +75,19 @@ def joint_wrenches(
     return F
 
 
-def onto_joints(model: Model, F: list[Any], dv: Any = None) -> Any:
-    """τ_i = S_iᵀ F_i, and the rotors' share J·v̇ where accelerations are given."""
+def onto_joints(model: Model, F: list[Any], motion: Motion | None = None) -> Any:
+    """τ_i = S_iᵀ F_i, and the rotors' share of M v̇ at a motion with accelerations."""
     tau = ca.SX.zeros(model.tree.nv, 1)
     for link, S, Fi in zip(model.tree.links, model.subspaces, F, strict=True):
         if link.move:
             tau[link.v] = S.T @ Fi
-    return tau if dv is None else tau + armature(model) * dv
+    return tau if motion is None else tau + rotor_inertia(model, motion.q) @ motion.dv
 
 
 def newton_euler(model: Model, q: Any, v: Any, dv: Any, outside: Wrenches | None = None) -> Any:
     """τ_NE(q, v, v̇) = M v̇ − F: the generalized forces that a motion needs, nv."""
     motion = outward(model, q, v, dv)
-    return onto_joints(model, joint_wrenches(model, motion, outside or {}), dv)
+    return onto_joints(model, joint_wrenches(model, motion, outside or {}), motion)
 
 
 def mass_matrix(model: Model, motion: Motion, free: FreeLinks = NOT_FREE) -> Any:
@@ -77,7 +102,7 @@ def mass_matrix(model: Model, motion: Motion, free: FreeLinks = NOT_FREE) -> Any
     ]
     composite = list(model.inertias)
     M = ca.SX(tree.nv, tree.nv)
-    rotor = armature(model)
+    rotors = rotor_inertia(model, motion.q)
     for i in reversed(range(len(tree.links))):
         link, I = tree.links[i], composite[i]  # noqa: E741
         if I is None:
@@ -86,8 +111,6 @@ def mass_matrix(model: Model, motion: Motion, free: FreeLinks = NOT_FREE) -> Any
             S = subspaces[i]
             F = [inertia_times(I, ca.densify(S[:, k])) for k in range(S.shape[1])]
             _fill(M, link.v, link.v, S, F)
-            for k in range(link.v.start, link.v.stop):
-                M[k, k] += rotor[k]
             at, j = i, link.parent
             while j >= 0:
                 if at in free.links:
@@ -101,7 +124,7 @@ def mass_matrix(model: Model, motion: Motion, free: FreeLinks = NOT_FREE) -> Any
             shifted = at_point(I.m, f[i].p) if i in free.links else shift(f[i], I)
             held = composite[link.parent]
             composite[link.parent] = shifted if held is None else add(held, shifted)
-    return M
+    return M + rotors
 
 
 def _fill(M: Any, rows: slice, cols: slice, S: Any, F: list[Any]) -> None:

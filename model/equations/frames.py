@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from ..base.thresholds import FAR_NORMAL, PARALLEL
 from ..describe.mechanism import Mechanism
 from ..joints.rigid_motion import IDENTITY, Pose, about_z, compose, inverse, pose, snap
-from ..thresholds import FAR_NORMAL, PARALLEL
 from .topology import Link, Tree
 
 

@@ -1,5 +1,6 @@
 """Functions of CasADi in the form that takes the least of what they are made of."""
 
+from math import inf
 from typing import Any
 
 import casadi as ca
@@ -23,3 +24,15 @@ def dense(function: ca.Function) -> ca.Function:
     results = function.call(arguments)
     names = function.name_in(), function.name_out()
     return ca.Function(function.name(), arguments, [ca.densify(x) for x in results], *names)
+
+
+def fading(x: Any) -> Any:
+    """eˣ for x ≤ 0, to round-off of one: exp has a newer version in some C libraries, tanh has not."""
+    t = ca.tanh(x / 2)
+    return (1 + t) / (1 - t)
+
+
+def saturated(u: Any, low: float, high: float) -> Any:
+    """u within its bounds; no code for one that is infinite."""
+    u = u if low == -inf else ca.fmax(u, low)
+    return u if high == inf else ca.fmin(u, high)

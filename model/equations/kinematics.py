@@ -30,6 +30,8 @@ class Model:
     mechanism: Mechanism
     tree: Tree
     motions: Mapping[str, Any] = field(default_factory=dict, compare=False)  # motor -> s, ṡ, s̈
+    # cut joint -> place of an angle -> how its turns are counted (`turn_counts.py`)
+    turn_counts: Mapping[str, Mapping[int, Any]] = field(default_factory=dict, compare=False)
 
     @cached_property
     def in_link(self) -> dict[str, Pose]:
@@ -121,7 +123,7 @@ def displaced_poses(
     """
     found, there = list[Pose](), list[Pose]()
     for i, (link, S) in enumerate(zip(model.tree.links, model.subspaces, strict=True)):
-        before, twist = there[link.parent] if link.parent >= 0 else IDENTITY, ca.densify(S @ delta[link.v])
+        before, twist = there[link.parent] if link.parent >= 0 else IDENTITY, ca.densify(S @ delta[link.v, :])
         own = Pose(ca.SX.eye(3) + ca.skew(twist[:3]), twist[3:])
         if i in free:
             R = X[i].R @ own.R
@@ -173,7 +175,7 @@ def outward(
     return Motion(f, X, V, dw, a, N, moved, v, given)
 
 
-def carried(model: Model, motion: Motion, link: int, s: Any) -> tuple[Any, Any, Any]:
+def point_motion(model: Model, motion: Motion, link: int, s: Any) -> tuple[Any, Any, Any]:
     """Position, velocity and acceleration in world axes of a link's point s (of ground's if −1)."""
     if link < 0:
         return s, ca.SX.zeros(3, 1), -vector(model.mechanism.gravity)
@@ -231,15 +233,13 @@ def columns(model: Model, X: Sequence[Pose], path: Sequence[int]) -> list[tuple[
 
 
 def position_rates(model: Model, q: Any, v: Any) -> Any:
-    """q̇ = N(q) v; internal states have rates of their own (`forces.applied`), and none here."""
-    rates = _gathered(model, "q", lambda move, at: move.rates(q[at.q], v[at.v], at.reverse))
-    return ca.vertcat(rates, ca.SX.zeros(nz, 1)) if (nz := model.tree.nz) else rates
+    """q̇ = N(q) v."""
+    return _gathered(model, "q", lambda move, at: move.rates(q[at.q], v[at.v], at.reverse))
 
 
-def normalized(model: Model, q: Any) -> Any:
+def normalize(model: Model, q: Any) -> Any:
     """The same coordinates with Euler parameters of length one."""
-    unit = _gathered(model, "q", lambda move, at: move.normalized(q[at.q]))
-    return ca.vertcat(unit, q[-nz:]) if (nz := model.tree.nz) else unit
+    return _gathered(model, "q", lambda move, at: move.normalized(q[at.q]))
 
 
 def user_speeds(model: Model, q: Any, v: Any) -> Any:

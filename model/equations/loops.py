@@ -1,10 +1,11 @@
-"""Loop closure: residual g, Jacobian G and velocity terms of every cut joint; couplings and drives behind.
+"""Loop closure: residual g, constraint Jacobian G and velocity terms of cut joints; couplings, drives behind.
 
-0 = g(q), 0 = G v + b, 0 = G v̇ − γ with γ = −Ġv − ḃ. G is built for the speeds v, so nq ≠ nv is no
-concern here. b is zero but for surfaces that run like a belt and for driven motions. Velocity constraints
-have rows in G that belong to no entry of g: there g is zero, and `of_poses` leaves their rows empty. Rows
-come from `joints/rows.py`, velocities and accelerations of the two ends from the outward recursion. The
-world accelerates by −g there, and so does every end: relative quantities do not notice.
+Holonomic constraints: 0 = g(q), 0 = G v + b, 0 = G v̇ − γ with γ = −Ġv − ḃ. G is built for the speeds v, so
+nq ≠ nv is no concern here. b is zero but for surfaces that run like a belt and for driven motions.
+Non-holonomic ones, which hold speeds alone, have rows in G that belong to no entry of g: there g is zero, and
+`of_poses` leaves their rows empty. Rows come from `joints/rows.py`, velocities and accelerations of the two
+ends from the outward recursion. The world accelerates by −g there, and so does every end: relative quantities
+do not notice.
 """
 
 from collections.abc import Iterator
@@ -13,14 +14,13 @@ from typing import Any
 
 import casadi as ca
 
-from ..describe.motors import POSITION
 from ..joints.rigid_motion import IDENTITY, Pose
 from ..joints.rows import Ends, Row
 from ..joints.types import TYPES
 from .absolute import NOT_FREE, FreeLinks
 from .couplings import Tie, ties
-from .kinematics import Model, Motion, carried, columns, frame_in_link, turning
-from .prescribed import driven_joint, driven_ties
+from .kinematics import Model, Motion, columns, frame_in_link, point_motion, turning
+from .motion_drives import driven_joint, driven_ties
 
 
 class LoopEnd:
@@ -29,7 +29,7 @@ class LoopEnd:
     def __init__(self, model: Model, motion: Motion, body: str, frame: Any):
         self.link, local = frame_in_link(model, body, frame)
         self.local = local.p
-        self.r, self.v, self.dv = carried(model, motion, self.link, local.p)
+        self.r, self.v, self.dv = point_motion(model, motion, self.link, local.p)
         R, self.w, self.dw = turning(motion, self.link)
         self.R = R @ local.R
 
@@ -80,19 +80,15 @@ class CutLoop:
                 if i in free.links:
                     r, turns = near[i].p, False
 
-    def slopes(self, model: Model, motion: Motion, row: Row) -> dict[int, Any]:
-        """What a row is of every speed."""
-        return {k: _slope(row, *by) for k, *by in self.columns(model, motion)}
-
 
 def _slope(row: Row, is_j: bool, w: Any, lever: Any) -> Any:
     c_w, c_r = (row.wj, row.rj) if is_j else (row.wi, row.ri)
     return ca.dot(c_w, w) + ca.dot(c_r, lever)
 
 
-def all_ties(model: Model, motion: Motion, loops: list[CutLoop]) -> list[Tie]:
+def all_ties(model: Model, motion: Motion) -> list[Tie]:
     """The rows behind those of the cut joints: couplings, then driven motions."""
-    return ties(model, motion) + [x.tie for x in driven_ties(model, motion, loops, model.tree.driven)]
+    return ties(model, motion) + driven_ties(model, motion, model.tree.driven)
 
 
 def _places(motion: Motion, shared: int, paths: list[list[int]]) -> dict[int, Any]:
@@ -114,7 +110,7 @@ def cut_loops(model: Model, motion: Motion) -> list[CutLoop]:
 
 def residual(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     """g(q), m; zero where a row holds speeds alone."""
-    tied = (tie.residual for tie in all_ties(model, motion, loops))
+    tied = (tie.residual for tie in all_ties(model, motion))
     return ca.vertcat(*(row.residual for loop in loops for row in loop.rows), *tied, ca.SX(0, 1))
 
 
@@ -123,7 +119,7 @@ def loop_jacobian(model: Model, motion: Motion, loops: list[CutLoop], free: Free
     tree = model.tree
     G = ca.SX(tree.row_count, tree.nv)
     rows = tree.rows
-    for at, tie in zip(list(rows.values())[len(tree.cuts) :], all_ties(model, motion, loops), strict=True):
+    for at, tie in zip(list(rows.values())[len(tree.cuts) :], all_ties(model, motion), strict=True):
         for k, slope in tie.slopes.items():
             G[at.start, k] = slope
     for loop in loops:
@@ -146,24 +142,22 @@ def of_poses(model: Model, G: Any) -> Any:
 
 def own_rates(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
     """b, m: what G v has to make up for, the rates of running surfaces and of driven motions."""
-    driven = (x.tie.rate for x in driven_ties(model, motion, loops, model.tree.driven))
+    driven = (tie.rate for tie in driven_ties(model, motion, model.tree.driven))
     surfaces = (row.rate for loop in loops for row in loop.rows)
     return ca.vertcat(*surfaces, ca.SX(len(model.tree.couplings), 1), *driven)
 
 
-def slips(model: Model, motion: Motion, loops: list[CutLoop]) -> list[Any]:
-    """G v + b of the rows that hold speeds alone, by the velocities of their ends."""
-    driven = driven_ties(model, motion, loops, tuple(m for m in model.tree.driven if m.drive != POSITION))
-    return [
-        ca.dot(row.wi, loop.i.w)
-        + ca.dot(row.ri, loop.i.v)
-        + ca.dot(row.wj, loop.j.w)
-        + ca.dot(row.rj, loop.j.v)
-        + row.rate
-        for loop in loops
-        for row, held in zip(loop.rows, TYPES[loop.joint.type].holds_poses, strict=True)
-        if not held
-    ] + [sum(slope * motion.v[k] for k, slope in x.tie.slopes.items()) + x.tie.rate for x in driven]
+def row_rates(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
+    """G v + b, m, by the velocities of the ends."""
+    rates = []
+    for loop in loops:
+        i, j = loop.i, loop.j
+        for row in loop.rows:
+            turning_ends = ca.dot(row.wi, i.w) + ca.dot(row.wj, j.w)
+            rates.append(turning_ends + ca.dot(row.ri, i.v) + ca.dot(row.rj, j.v) + row.rate)
+    for tie in all_ties(model, motion):
+        rates.append(sum(slope * motion.v[k] for k, slope in tie.slopes.items()) + tie.rate)
+    return ca.vertcat(*rates, ca.SX(0, 1))
 
 
 def velocity_terms(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
@@ -179,13 +173,13 @@ def velocity_terms(model: Model, motion: Motion, loops: list[CutLoop]) -> Any:
                 + ca.dot(row.ri, i.dv)
                 + ca.dot(row.rj, j.dv)
             )
-    return ca.vertcat(*terms, *(tie.acceleration for tie in all_ties(model, motion, loops)), ca.SX(0, 1))
+    return ca.vertcat(*terms, *(tie.acceleration for tie in all_ties(model, motion)), ca.SX(0, 1))
 
 
 def tie_forces(model: Model, motion: Motion, loops: list[CutLoop], lam: Any) -> Any:
     """−λ s on the speeds, nv: what couplings and driven motions do, of all multipliers λ."""
     force, first = ca.SX(model.tree.nv, 1), sum(len(loop.rows) for loop in loops)
-    for n, tie in enumerate(all_ties(model, motion, loops), start=first):
+    for n, tie in enumerate(all_ties(model, motion), start=first):
         for k, slope in tie.slopes.items():
             force[k] -= lam[n] * slope
     return force

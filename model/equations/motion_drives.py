@@ -1,7 +1,6 @@
-"""Driven motions: joints and cylinders that follow an input, as rows of g, G and γ behind the couplings'.
+"""Motion drives: joints and cylinders that follow an input, as rows of g, G and γ behind the couplings'.
 
-With the motion s(t) of a joint with one freedom, whose coordinate is q in the tree and measured between its
-two ends where it is cut (rheonomic constraints, paper 001):
+With the motion s(t) of a joint with one freedom and the coordinate q (rheonomic constraints, paper 001):
 
     position:  0 = g = q − s,   0 = q̇ − ṡ,   0 = q̈ − s̈          velocity:  the last two, no pose is held
 
@@ -9,8 +8,9 @@ so b = ∂g/∂t = −ṡ and γ = s̈ − (what q̈ is without accelerations). 
 −λ ṡ = λ b. An acceleration holds neither poses nor speeds: it is met by the force that it takes, a row of the
 equations of motion alone.
 
-s, ṡ and s̈ are symbols behind the parameters in p, so that all that closes loops knows them. As inputs they
-are also in u, from where they are copied (`with_motions`); `later_inputs` says where time takes them.
+s, ṡ and s̈ are inputs, in u at the places of `motion_places`. All of them in one column are called s: what
+closes loops takes that alone, what forces do takes u. G depends on none of them. `later_inputs` says where
+time takes them.
 """
 
 from typing import Any, NamedTuple
@@ -19,8 +19,6 @@ import casadi as ca
 
 from ..describe.mechanism import Mechanism, Strut
 from ..describe.motors import ACCELERATION, MOTIONS, POSITION, Motor, signal_names
-from ..joints.measured import driven_row
-from ..joints.rows import Row
 from .couplings import Tie
 from .kinematics import Model, Motion
 from .struts import length_tie
@@ -34,62 +32,40 @@ class Symbols(NamedTuple):
     dds: Any
 
 
-def motion_symbols(mechanism: Mechanism) -> tuple[Any, dict[str, Symbols]]:
-    """The symbols of all driven motions in one column, and by motor."""
-    column, found = [ca.SX(0, 1)], {}
+def motion_symbols(mechanism: Mechanism, u: Any) -> dict[str, Symbols]:
+    """The symbols of driven motions among those of inputs, by motor."""
+    names, found = mechanism.inputs(), {}
     for motor in mechanism.driven:
-        own = [ca.SX.sym(name) for name in signal_names(motor)]
-        column += own
+        own = [u[names.index(name)] for name in signal_names(motor)]
         found[motor.name] = Symbols(*([ca.SX(0)] * (len(MOTIONS) - len(own)) + own))
-    return ca.vertcat(*column), found
+    return found
 
 
-class DrivenTie(NamedTuple):
-    """The row of a driven motion, and the cut joint it acts at, if it does."""
-
-    tie: Tie
-    at_cut: tuple[Any, Row] | None
-
-
-def driven_ties(
-    model: Model, motion: Motion, loops: Any, motors: tuple[Motor | Strut, ...]
-) -> list[DrivenTie]:
-    """The rows that hold the motions of these motors and cylinders."""
-    cuts = {loop.joint.name: loop for loop in loops}
+def driven_ties(model: Model, motion: Motion, motors: tuple[Motor | Strut, ...]) -> list[Tie]:
+    """The rows that hold the motions of these motors and cylinders; a motor's joint is in the tree."""
     found = []
     for motor in motors:
         at = model.motions.get(motor.name, Symbols(*[ca.SX(0)] * 3))
         if isinstance(motor, Strut):
             tie = length_tie(model, motion, motor.name, *at)
-            tie = tie if motor.drive == POSITION else tie._replace(residual=ca.SX(0))
-            found.append(DrivenTie(tie, None))
+            found.append(tie if motor.drive == POSITION else tie._replace(residual=ca.SX(0)))
             continue
-        if motor.joint in model.tree.v:
-            k = model.tree.v[motor.joint].start
-            miss = motion.q[model.tree.q[motor.joint].start] - at.s if motor.drive == POSITION else ca.SX(0)
-            tie = Tie(miss, {k: ca.SX(1)}, motion.dv[k] - at.dds, -at.ds)
-            found.append(DrivenTie(tie, None))
-            continue
-        loop = cuts[motor.joint]
-        row = driven_row(loop.joint, loop.near, at.s, -at.ds)
-        speeds = (row.wi, loop.i.dw), (row.wj, loop.j.dw), (row.ri, loop.i.dv), (row.rj, loop.j.dv)
-        acceleration = row.bias + sum(ca.dot(c, x) for c, x in speeds) - at.dds
-        miss = row.residual if motor.drive == POSITION else ca.SX(0)
-        tie = Tie(miss, loop.slopes(model, motion, row), acceleration, row.rate)
-        found.append(DrivenTie(tie, (loop, row)))
+        k = model.tree.v[motor.joint].start
+        miss = motion.q[model.tree.q[motor.joint].start] - at.s if motor.drive == POSITION else ca.SX(0)
+        found.append(Tie(miss, {k: ca.SX(1)}, motion.dv[k] - at.dds, -at.ds))
     return found
 
 
-def tie_rows(model: Model, driven: list[DrivenTie]) -> Any:
+def tie_rows(model: Model, driven: list[Tie]) -> Any:
     """What G would hold of them, a row each."""
     rows = ca.SX(len(driven), model.tree.nv)
-    for n, (tie, _) in enumerate(driven):
+    for n, tie in enumerate(driven):
         for k, slope in tie.slopes.items():
             rows[n, k] = slope
     return rows
 
 
-def accelerated(mechanism: Mechanism) -> tuple[Motor | Strut, ...]:
+def acceleration_drives(mechanism: Mechanism) -> tuple[Motor | Strut, ...]:
     """Motors and cylinders whose input is an acceleration."""
     return tuple(item for item in mechanism.drives if item.drive == ACCELERATION)
 
@@ -97,12 +73,6 @@ def accelerated(mechanism: Mechanism) -> tuple[Motor | Strut, ...]:
 def driven_joint(item: Motor | Strut) -> str:
     """The joint that follows, empty for a cylinder."""
     return item.joint if isinstance(item, Motor) else ""
-
-
-def with_motions(mechanism: Mechanism, u: Any, p: Any) -> Any:
-    """p with the motions that are among the inputs u (and what may stand behind them)."""
-    places = motion_places(mechanism)
-    return ca.vertcat(p[: p.numel() - len(places)], u[places]) if places else p
 
 
 def motion_places(mechanism: Mechanism) -> list[int]:

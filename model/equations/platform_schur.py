@@ -1,18 +1,18 @@
-"""Closed legs on a trunk, such as those of a platform: the rows of each leg are solved for before the trunk.
+"""Closed legs on a trunk, such as those of a platform: the Schur complement of the legs onto the trunk.
 
 Where M falls apart into a trunk and legs, and every row G = (J, U) ties one leg to the trunk,
 M v̇ + Gᵀλ = f, G v̇ = c is with A = J M_l⁻¹ Jᵀ, which has a block for each leg, and the speeds w of the trunk
 
     A λ − U ẇ = b,   b = J M_l⁻¹ f_l − c,      Uᵀλ + M_t ẇ = f_t.
 
-C = (A + μ)⁻¹, block by block, leaves (M_t + Uᵀ C U) ẇ = f_t − Uᵀ C b: the trunk carries what its legs weigh
-at their ends. `constrained` takes a matrix with as many rows as all legs have together.
+C = (A + μ)⁻¹, block by block, leaves (M_t + Uᵀ C U) ẇ = f_t − Uᵀ C b: that Schur complement is the trunk with
+what its legs weigh at their ends. `constrained` takes a matrix with as many rows as all legs have together.
 
 A leg alone can be singular where the mechanism is not, stretched out for example. Its C is then as large
 as 1/μ, and what rounding leaves of that hides the trunk's own mass: λ and ẇ are wrong by up to 1e-5. The
 later half of the proximal sweeps (`constrained`) therefore solves for what the two equations, as they stand
 above, are missed by; each such sweep squares the error. So every pose is solved as accurately as by
-`constrained`, singular ones and dependent rows included (`tests/test_trunk.py`).
+`constrained`, singular ones and dependent rows included (`tests/equations/test_platform_schur.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..thresholds import SOFTNESS, SWEEPS
+from ..base.thresholds import REGULARIZATION, SWEEPS
 from .solve import (
     Column,
     Entries,
@@ -34,7 +34,7 @@ from .solve import (
     half_solved,
     inner,
     least_degree,
-    softened,
+    regularize,
     summed,
 )
 
@@ -106,7 +106,7 @@ def on_trunk(
     Y, Z = half_solved(factor, G[:, legs])
     A = gram(Z, Y)
     plain = _rows(A)
-    mu = softened(A, groups, SOFTNESS)
+    mu = regularize(A, groups, REGULARIZATION)
     C = _inverse(A)
     U = G[:, trunk]
     columns = [by_value(U[:, k]) for k in range(len(trunk))]

@@ -1,6 +1,6 @@
 """How large a mechanism is, and what that says of its constraint rows and its speeds.
 
-Residuals and speeds are compared with fixed numbers (`thresholds.py`), and rows are softened in
+Residuals and speeds are compared with fixed numbers (`thresholds.py`), and rows are regularized in
 proportion to their size. Neither may depend on the unit of length, nor on what else is in the same mechanism:
 lengths are measured by the size of the bodies, and rows are grouped by cut joint and by what they
 measure.

@@ -69,7 +69,7 @@ def value_names(eq: Equations) -> tuple[str, ...]:
 
 
 def joint_values(eq: Equations) -> ca.Function:
-    """(q, v, u, p, near) → positions, speeds and forces of all single joints, and of cylinders.
+    """(q, v, z, u, p, near) → positions, speeds and forces of all single joints, and of cylinders.
 
     A force is the motor's, or that of the springs, dampers, friction and stops of a joint without one; those
     of a ball, about its own axes, are not told.
@@ -82,11 +82,11 @@ def joint_values(eq: Equations) -> ca.Function:
     near = ca.SX.sym("near", len(value_names(eq)))
     position: list[Any] = []
     velocity: list[Any] = []
-    driven, passive = drive_efforts(eq), dict(terms(eq).applied.passive)
+    forces = {joint.name: found.get(f"joint.{joint.name}.passive") for joint in plain}
     for motor in eq.mechanism.motors:  # what a motor does is told, without the joint's own spring
-        own = driven[motor.name] if motor.name in driven else terms(eq).applied.efforts[motor.name]
-        passive[motor.joint] = ca.SX(own)
+        forces[motor.joint] = ca.SX(found[f"motor.{motor.name}.effort"])
     effort: list[Any] = []
+    driven = drive_efforts(eq)
     for joint in plain:
         at, rate = (ca.vertsplit(found[f"joint.{joint.name}.{what}"]) for what in ("position", "velocity"))
         for move, q, v in TYPES[joint.type].parts:
@@ -96,8 +96,8 @@ def joint_values(eq: Equations) -> ca.Function:
             turned, speeds = move.single_values(at[q], rate[v], hint, joint)
             position += turned
             velocity += speeds
-            force = passive[joint.name][v.start] if move.plain and joint.name in passive else 0
-            effort += [force, *[0] * (len(turned) - 1)]
+            force = forces[joint.name] if move.plain else None
+            effort += [0 if force is None else force[v.start], *[0] * (len(turned) - 1)]
 
     rods = (loop for loop in terms(eq).loops if TYPES[loop.joint.type].directionless_ends)
     for rod in rods:
@@ -108,20 +108,20 @@ def joint_values(eq: Equations) -> ca.Function:
     for cylinder in (s for s in eq.mechanism.struts if s.actuated):
         _, _, length, speed = strut_motion(eq.model, terms(eq).motion, cylinder)
         position, velocity = [*position, length], [*velocity, speed]
-        effort.append(terms(eq).applied.thrusts[cylinder.name] + driven.get(cylinder.name, 0))
+        effort.append(found[f"strut.{cylinder.name}.force"] + driven.get(cylinder.name, 0))
     columns = [ca.densify(ca.vertcat(ca.SX(0, 1), *x)) for x in (position, velocity, effort)]
-    names = ["q", "v", "u", "p", "near"], ["position", "velocity", "effort"]
-    return ca.Function("joint_values", [eq.q, eq.v, eq.u, eq.p, near], columns, *names)
+    names = ["q", "v", "z", "u", "p", "near"], ["position", "velocity", "effort"]
+    return ca.Function("joint_values", [eq.q, eq.v, eq.z, eq.u, eq.p, near], columns, *names)
 
 
 def joint_accelerations(eq: Equations) -> ca.Function:
-    """(q, v, u, p, near) → second rates of all single joints: those of their speeds along the motion."""
+    """(q, v, z, u, p, near) → second rates of all single joints: those of their speeds along the motion."""
     values, speeds = joint_values(eq), rates(eq)
-    near = ca.SX.sym("near", values.size1_in(4))
-    dq, dv, _ = speeds(eq.q, eq.v, eq.u, eq.p)
-    velocity = values(eq.q, eq.v, eq.u, eq.p, near)[1]
+    near, at = ca.SX.sym("near", values.size1_in(5)), [eq.q, eq.v, eq.z, eq.u, eq.p]
+    dq, dv, *_ = speeds(*at)
+    velocity = values(*at, near)[1]
     a = ca.jtimes(velocity, eq.q, dq) + ca.jtimes(velocity, eq.v, dv)
-    return ca.Function("joint_accelerations", [eq.q, eq.v, eq.u, eq.p, near], [ca.densify(a)])
+    return ca.Function("joint_accelerations", [*at, near], [ca.densify(a)])
 
 
 def rod_angles(eq: Equations, rod: CutLoop, near: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -2,7 +2,7 @@
 
 Sparse LDLᵀ without pivoting: the matrices are positive definite, so any order is stable, and
 the order only decides how many operations are written down. Singular constraints are met
-by proximal multipliers (see `constrained`), never by a decision about rank.
+by proximal regularization of the Lagrange multipliers (`factorize_constrained`), never by a decision on rank.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..thresholds import LEAST_SOFTNESS, SOFTNESS, SWEEPS
+from ..base.thresholds import LEAST_REGULARIZATION, REGULARIZATION, SWEEPS
 
 Entries = dict[int, Any]
 Groups = Sequence[Sequence[int]]
@@ -53,7 +53,7 @@ def factorize(A: Any, order: list[int]) -> Factor:
     below: list[Entries] = []
     inverse: list[Any] = []
     for k, column in enumerate(columns):
-        d = reciprocal(column.pop(k))
+        d = reciprocal(column.pop(k, ca.SX(0)))  # infinite where nothing has mass, which starts refuse
         scaled = {i: x * d for i, x in column.items()}
         for j, x in column.items():
             for i, y in scaled.items():
@@ -154,15 +154,17 @@ class Constrained(NamedTuple):
         return self.speeds(self.M.backward(freed(y, self.Y, lam))), lam
 
 
-def constrained(
+def factorize_constrained(
     factor: Any, G: Any, groups: Groups, speeds: Callable[[Any], Any] = lambda a: a
 ) -> Constrained:
     """Prepare M a + Gᵀλ = f, G a = c for any rank of G, M factorized.
 
-    With S = G M⁻¹ Gᵀ, (S + μ)λ = rhs + μ λ_old is solved a few times, μ = softness times the mean diagonal of
-    S over a group of rows that measure the same at one joint: neither units nor a heavier loop elsewhere
-    make a row softer. Rows of full rank are met to round-off; for dependent rows λ tends to the one of
-    least norm; where G loses rank the multiplier fades smoothly instead of growing without bound.
+    λ are the Lagrange multipliers, S = G M⁻¹ Gᵀ is the Schur complement of M (Delassus' operator). By
+    proximal regularization (the method of multipliers, Rockafellar 1976) (S + μ)λ = rhs + μ λ_old is solved a
+    few times, μ = softness times the mean diagonal of S over a group of rows that measure the same at one
+    joint: neither units nor a heavier loop elsewhere make a row softer. Rows of full rank are met to
+    round-off; for dependent rows λ tends to the one of least norm; where G loses rank the multiplier fades
+    smoothly instead of growing without bound.
 
     All of M is eliminated before any row: what a row leaves of some bodies without those it ties them to
     can be singular.
@@ -170,7 +172,7 @@ def constrained(
     Y, Z = half_solved(factor, G)
     rows = [k for k, column in enumerate(Y) if column]
     S = gram([Z[k] for k in rows], [Y[k] for k in rows])
-    mu = softened(S, [[rows.index(k) for k in group if k in rows] for group in groups], SOFTNESS)
+    mu = regularize(S, [[rows.index(k) for k in group if k in rows] for group in groups], REGULARIZATION)
     return Constrained(factor, Y, Z, rows, factorize(S, least_degree(S)), mu, speeds)
 
 
@@ -215,7 +217,7 @@ def shortest_order(M: Any, G: Any) -> list[int]:
     return min((inward(M), least_degree(M)), key=operations)
 
 
-def softened(S: Any, groups: Groups, softness: Any, least: Any = 0.0) -> Any:
+def regularize(S: Any, groups: Groups, softness: Any, least: Any = 0.0) -> Any:
     """μ of each row, added to the diagonal of S in place: `softness` of the mean diagonal of its group.
 
     `least` adds to it, a number for each row, where what is left of a row in S may be its round-off.
@@ -223,7 +225,7 @@ def softened(S: Any, groups: Groups, softness: Any, least: Any = 0.0) -> Any:
     mu = ca.SX.zeros(S.shape[0], 1) + least
     for group in groups:
         if group:
-            mu[list(group)] += softness / len(group) * sum(S[i, i] for i in group) + LEAST_SOFTNESS
+            mu[list(group)] += softness / len(group) * sum(S[i, i] for i in group) + LEAST_REGULARIZATION
     for k in range(S.shape[0]):
         S[k, k] += mu[k]
     return mu

@@ -5,17 +5,18 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..thresholds import LONG_TREE, SHORT_TREE
+from ..base.thresholds import LONG_TREE, SHORT_TREE
 from .absolute import NOT_FREE, FreeLinks, free_links, own_speeds, solved_speeds
-from .articulated import Articulated, articulated
+from .articulated import Articulated, factorize_articulated
+from .dynamics import bent_rotors
 from .kinematics import Motion
 from .loops import loop_jacobian, of_poses
-from .solve import Constrained, Factor, constrained, factorize, leaves_first, shortest_order
-from .terms import Equations, at_rest, carried_along, mass, mass_of, once, terms
-from .trunk import OnTrunk, on_trunk, trunk_of
+from .platform_schur import OnTrunk, on_trunk, trunk_of
+from .solve import Constrained, Factor, factorize, factorize_constrained, leaves_first, shortest_order
+from .terms import Equations, at_rest, lent_inertia, mass, mass_of, once, terms
 
 
-class Way(NamedTuple):
+class SolverChoice(NamedTuple):
     """How systems of a mechanism are solved."""
 
     free: FreeLinks = NOT_FREE  # in which speeds
@@ -30,7 +31,7 @@ def inertia(eq: Equations) -> Factor | Articulated:
 
 
 def by_articulation(eq: Equations, f: Any) -> Articulated:
-    return articulated(eq.model, f, carried_along(eq))
+    return factorize_articulated(eq.model, f, lent_inertia(eq))
 
 
 @once
@@ -39,13 +40,15 @@ def by_bodies(eq: Equations) -> bool:
 
     Counted where it is open: short trees take fewer written out, long ones would take too long to count.
     """
+    if bent_rotors(eq.model):
+        return False  # they have one inertia a speed
     deepest = max((eq.tree.speeds_above(i) for i in range(len(eq.tree.links))), default=0)
     if not SHORT_TREE < deepest <= LONG_TREE:
         return deepest > LONG_TREE
     at, f = at_rest(eq), ca.SX.sym("f", eq.tree.nv)
     c = ca.SX.sym("c", eq.tree.row_count)
     ways = by_articulation(eq, at.motion.f), leaves_first(mass_of(eq, at.motion))
-    solved = (constrained(way, at.G, eq.scales.groups).accelerations(f, c) for way in ways)
+    solved = (factorize_constrained(way, at.G, eq.scales.groups).accelerations(f, c) for way in ways)
     by_bodies, written = (ca.Function("f", [eq.q, eq.p, f, c], list(x)).n_instructions() for x in solved)
     return by_bodies < written
 
@@ -91,36 +94,36 @@ def _solved_jacobian(eq: Equations) -> Any:
 def system_of(eq: Equations, motion: Motion, G: Any) -> Constrained | OnTrunk:
     """M and rows for the speeds in which systems are solved (`absolute.py`), ready for right-hand sides."""
     if by_bodies(eq):
-        return constrained(by_articulation(eq, motion.f), G, eq.scales.groups)
+        return factorize_constrained(by_articulation(eq, motion.f), G, eq.scales.groups)
     return _solved_by(eq, way(eq), motion, G)
 
 
-def _solved_by(eq: Equations, by: Way, motion: Motion, G: Any) -> Constrained | OnTrunk:
+def _solved_by(eq: Equations, by: SolverChoice, motion: Motion, G: Any) -> Constrained | OnTrunk:
     M, speeds = mass_of(eq, motion, by.free), partial(own_speeds, eq.model, motion, by.free)
     if by.trunk:
         return on_trunk(M, G, eq.scales.groups, by.trunk, speeds)
     factor = factorize(M, by.order) if by.order else leaves_first(M)
-    return constrained(factor, G, eq.scales.groups, speeds)
+    return factorize_constrained(factor, G, eq.scales.groups, speeds)
 
 
 @once
-def way(eq: Equations) -> Way:
+def way(eq: Equations) -> SolverChoice:
     """The shortest; where no loop may share a ball there is nothing to choose."""
     free = FreeLinks(() if by_bodies(eq) else free_links(eq.model))
     if not (free.links and eq.tree.cuts):
-        return Way(free)
+        return SolverChoice(free)
     at, over_world = at_rest(eq), FreeLinks(free.links, in_world_axes=True)
-    found = Way(free, shortest_order(*_matrices(eq, free)))
+    found = SolverChoice(free, shortest_order(*_matrices(eq, free)))
     if not all(eq.tree.holds_poses) or not (trunk := trunk_of(*_matrices(eq, over_world))):
         return found
     f, c = ca.SX.sym("f", eq.tree.nv), ca.SX.sym("c", eq.tree.row_count)
 
-    def operations(by: Way) -> int:
+    def operations(by: SolverChoice) -> int:
         system = _solved_by(eq, by, at.motion, loop_jacobian(eq.model, at.motion, at.loops, by.free))
         results = ca.cse(list(system.accelerations(f, c)))
         return int(ca.Function("solved", [eq.q, eq.p, f, c], results).n_instructions())
 
-    return min((found, Way(over_world, trunk=trunk)), key=operations)
+    return min((found, SolverChoice(over_world, trunk=trunk)), key=operations)
 
 
 def _matrices(eq: Equations, free: FreeLinks) -> tuple[Any, Any]:

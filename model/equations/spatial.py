@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from ..base.thresholds import SNAP
 from ..describe.mechanism import Body, Mechanism
 from ..joints.rigid_motion import Pose, vector
-from ..thresholds import SNAP
 
 
 class SpatialInertia(NamedTuple):
@@ -32,18 +32,6 @@ def to_parent(f: Pose, F: Any) -> Any:
     """Ad*_{f⁻¹} F: a wrench of the child frame seen from the parent frame."""
     n = f.R @ F[3:]
     return ca.vertcat(f.R @ F[:3] + ca.cross(f.p, n), n)
-
-
-def ad(V: Any, W: Any) -> Any:
-    """Lie bracket of two twists."""
-    w, v = V[:3], V[3:]
-    return ca.vertcat(ca.cross(w, W[:3]), ca.cross(v, W[:3]) + ca.cross(w, W[3:]))
-
-
-def ad_dual(V: Any, F: Any) -> Any:
-    """ad*_V F = −(ω×m + v×f, ω×f), the transpose of `ad` on wrenches."""
-    w, v = V[:3], V[3:]
-    return -ca.vertcat(ca.cross(w, F[:3]) + ca.cross(v, F[3:]), ca.cross(w, F[3:]))
 
 
 def inertia_times(inertia: SpatialInertia, V: Any) -> Any:
@@ -91,7 +79,7 @@ def symmetric(six: Any) -> Any:
     )
 
 
-def rotated(R: Any, A: Any) -> Any:
+def rotate_inertia(R: Any, A: Any) -> Any:
     """R A Rᵀ of a symmetric A; the lower half is copied, so it costs nothing."""
     T = R @ A
     B = ca.SX.zeros(3, 3)
@@ -112,7 +100,7 @@ def shift(f: Pose, inertia: SpatialInertia) -> SpatialInertia:
     # −(p̃ h̃' + h̃' p̃ + m p̃p̃) = sym(2 p·h' + m p·p) 1 − (p h'ᵀ + h' pᵀ + m p pᵀ)
     k = h + 0.5 * m * p
     outer = p @ k.T
-    I = rotated(f.R, inertia.I) + 2 * ca.dot(p, k) * ca.SX.eye(3) - outer - outer.T  # noqa: E741
+    I = rotate_inertia(f.R, inertia.I) + 2 * ca.dot(p, k) * ca.SX.eye(3) - outer - outer.T  # noqa: E741
     return SpatialInertia(m, moment, I)
 
 
@@ -141,7 +129,7 @@ def at_point(m: Any, c: Any) -> SpatialInertia:
     return SpatialInertia(m, m * c, m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T))
 
 
-def lumped(mechanism: Mechanism) -> Mechanism:
+def lump_point_masses(mechanism: Mechanism) -> Mechanism:
     """The same mechanism with its point masses made part of their bodies; numbers stay numbers."""
     bodies = []
     for body in mechanism.bodies:

@@ -5,18 +5,18 @@ With d from the first end to the second, L = |d| and n = d/L,
     L̇ = n·ḋ,     L̈ = n·d̈ + (ḋ·ḋ − L̇²)/L,
 
 so a cylinder whose length follows s(t) is the row 0 = g = L − s, with n times the motion of its ends as
-slopes, and its force on them, along n, is −λ (`prescribed.py`).
+slopes, and its force on them, along n, is −λ (`motion_drives.py`).
 """
 
 from typing import Any, NamedTuple
 
 import casadi as ca
 
+from ..base.thresholds import NO_LENGTH
 from ..describe.mechanism import Strut, find
 from ..joints.rigid_motion import vector
-from ..thresholds import NO_LENGTH
 from .couplings import Tie
-from .kinematics import Model, Motion, carried, columns
+from .kinematics import Model, Motion, columns, point_motion
 
 
 class StrutEnd(NamedTuple):
@@ -40,7 +40,7 @@ class StrutMotion(NamedTuple):
 def body_point(model: Model, motion: Motion, body: str, point: Any) -> StrutEnd:
     """A body's point."""
     link, local = model.tree.holder[body], model.in_link[body]
-    return StrutEnd(link, *carried(model, motion, link, local.R @ vector(point) + local.p))
+    return StrutEnd(link, *point_motion(model, motion, link, local.R @ vector(point) + local.p))
 
 
 def strut_motion(model: Model, motion: Motion, strut: Strut) -> StrutMotion:

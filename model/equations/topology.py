@@ -3,7 +3,8 @@
 The tree grows from ground (Prim's algorithm). It keeps the joints that couplings tie and those
 that carry motors, then those that would cost the most constraint rows if they were cut, then
 those nearest to ground; so the joints left to cut are the fewest and simplest, and chains stay short, which
-keeps the mass matrix sparse. A user's `cut` is obeyed first.
+keeps the mass matrix sparse. A user's `cut` is obeyed first. A joint left to cut whose coordinates matter
+stays in the tree after all, and its loop is cut beside it (`halves.py`).
 """
 
 from collections.abc import Iterator
@@ -13,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..describe.flaws import Flaw
-from ..describe.internal import internal_states
+from ..base.errors import DescriptionError
 from ..describe.mechanism import GROUND, Coupling, Joint, Mechanism, Strut
 from ..describe.motors import POSITION, Motor, has, rigid_rotor
-from ..errors import DescriptionError
+from ..describe.validation import Flaw
 from ..joints.moves import Move
 from ..joints.types import TYPES
+from .elements.contract import internal_states
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,13 @@ class Tree:
     nv: int
     couplings: tuple[Coupling, ...] = ()
     driven: tuple[Motor | Strut, ...] = ()
-    z: dict[str, slice] = field(default_factory=dict)  # internal state -> its place behind the coordinates
+    z: dict[str, slice] = field(default_factory=dict)  # internal state of a drive or of friction -> its place
+    beside: dict[str, str] = field(default_factory=dict)  # cut between halves of a body -> joint beside it
 
     @property
     def nz(self) -> int:
-        """Numbers at the end of q that are states of drives and friction, not coordinates."""
-        return sum(where.stop - where.start for where in self.z.values())
+        """How many numbers internal states are."""
+        return max((where.stop for where in self.z.values()), default=0)
 
     @property
     def rows(self) -> dict[str, slice]:
@@ -68,6 +70,11 @@ class Tree:
         counts |= {tie.name: 1 for tie in self.couplings} | {drive_row(motor): 1 for motor in self.driven}
         ends = [0, *accumulate(counts.values())]
         return {name: slice(a, b) for name, (a, b) in zip(counts, pairwise(ends), strict=True)}
+
+    @property
+    def cut_names(self) -> tuple[str, ...]:
+        """The described joints at or beside which loops are cut."""
+        return tuple(self.beside.get(cut.name, cut.name) for cut in self.cuts)
 
     @property
     def cut_v(self) -> dict[str, slice]:
@@ -108,7 +115,7 @@ class Tree:
         ends = [self.holder[body] for body in (cut.parent, cut.child)]
         shared = self.path(self.common(*ends))
         found = [self.links[k].joint for end in ends for k in self.path(end) if k not in shared]
-        return list(dict.fromkeys([cut.name, *found]))
+        return list(dict.fromkeys([self.beside.get(cut.name, cut.name), *found]))
 
     @property
     def moves(self) -> Iterator[tuple[Move, Link]]:
@@ -147,10 +154,9 @@ def span(mechanism: Mechanism) -> Tree:
         q_of[name], v_of[name] = slice(nq, nq + kind.nq), slice(nv, nv + kind.nv)
         nq, nv = nq + kind.nq, nv + kind.nv
     cuts = tuple(j for j in mechanism.joints if j.name not in q_of and TYPES[j.type].locks)
-    z_of: dict[str, slice] = {}
-    for state in internal_states(mechanism):
-        z_of[state.name] = slice(nq, nq + len(state.units))
-        nq = z_of[state.name].stop
+    states = internal_states(mechanism)
+    ends = [0, *accumulate(len(state.units) for state in states)]
+    z_of = {state.name: slice(a, b) for state, (a, b) in zip(states, pairwise(ends), strict=True)}
     return Tree(tuple(links), holder, cuts, q_of, v_of, nq, nv, mechanism.couplings, mechanism.driven, z_of)
 
 
@@ -177,7 +183,7 @@ def _grow(mechanism: Mechanism) -> list[str]:
     driven = {m.joint for m in mechanism.motors}
     heavy = {j.name for j in mechanism.joints if any(j.armature)}
     heavy |= {m.joint for m in mechanism.motors if has(rigid_rotor(m))}
-    tied = {name: tie.name for tie in mechanism.couplings for name in (tie.joint, *tie.follows)}
+    tied = {name for tie in mechanism.couplings for name in (tie.joint, *tie.follows)}
     depth = {GROUND: 0}
     kept: list[str] = []
 
@@ -214,12 +220,6 @@ def _grow(mechanism: Mechanism) -> list[str]:
         if joint.name not in kept:
             if joint.cut is False:
                 raise _flaw(joint, "cut", "says cut: false, but every joint of its loop does; let one be cut")
-            if joint.name in tied:
-                sentence = f"is tied by coupling '{tied[joint.name]}' and would have to be cut"
-                raise _flaw(joint, "cut", f"{sentence}; let another joint of its loop be cut (cut: true)")
-            if joint.name in heavy:
-                sentence = "has an armature and would have to be cut; take the armature off, or cut another"
-                raise _flaw(joint, "armature", f"{sentence} joint of its loop")
         elif joint.cut is True:
             raise _flaw(joint, "cut", "says cut: true, but it is in no loop; remove 'cut'")
     return kept

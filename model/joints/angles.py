@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..thresholds import GIMBAL
+from ..base.thresholds import GIMBAL
 
 
 class Aim(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from ..thresholds import SNAP
+from ..base.thresholds import SNAP
 
 
 class Pose(NamedTuple):

@@ -14,7 +14,8 @@ constraints of papers 000 and 003, and a screw row. Each says how many `rows` it
 - the part Φ̈ of the second derivative that does not contain accelerations, given the
   velocities (ω, ṙ).
 
-A velocity constraint is Φ̇ = 0 without a Φ: it enters accelerations and speeds, but no pose is wrong by it.
+A velocity constraint is Φ̇ = 0 without a Φ, as non-holonomic ones are: it enters accelerations and speeds,
+but no pose is wrong by it.
 
 Relative quantities do not change when both frames move together, so the joints that both
 frames hang on never enter; `loops.py` relies on it.

@@ -85,6 +85,12 @@ class JointType:
         return tuple(x for move in self.moves or () for x in move.zero)
 
     @property
+    def aligned(self) -> tuple[int, ...]:
+        """Axes that point the same way in both frames; rows alone would also have them opposite."""
+        locks = set(self.locks)
+        return (X, Y, Z) if locks >= set(NO_TURN) else (Z,) if locks >= set(NO_TILT) else ()
+
+    @property
     def position_units(self) -> tuple[str, ...]:
         return tuple(unit for move in self.moves or () for unit in move.units)
 
@@ -257,6 +263,14 @@ TYPES: dict[str, JointType] = {
             lambda R, p, e, joint: [p[0], p[1], *_angle_z(R, p, e, joint)],
             "slides in the plane across its axis and turns about the axis",
             "h",
+        ),
+        JointType(
+            "pin-in-slot",
+            (Px, Rz),
+            (Along(Y), Along(Z), *NO_TILT),
+            lambda R, p, e, joint: [p[0], *_angle_z(R, p, e, joint)],
+            "a pin of the child in a slot of the parent: slides along 'across', turns about its axis",
+            "H",
         ),
         JointType(
             "helical",

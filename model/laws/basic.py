@@ -9,12 +9,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..errors import DescriptionError
+from ..base.errors import DescriptionError
 from .law import Jet, Law, Numbers, followed, numbers
 
 
 def constant(value: Numbers, name: str = "constant") -> Law:
-    """x(t) = value."""
+    """x(t) = value, a number or a vector."""
     x = numbers(value, name)
     return Law(name, len(x), lambda t: (x, 0 * x, 0 * x), still=True)
 
@@ -46,7 +46,7 @@ def ramp(
 
 
 def polynomial(coefficients: Numbers, name: str = "polynomial") -> Law:
-    """x(t) = c0 + c1 t + c2 t² + …"""
+    """x(t) = c0 + c1 t + c2 t² + … with the `coefficients` c0, c1, …"""
     c = numbers(coefficients, name)
     if not len(c):
         raise DescriptionError(f"law '{name}' needs one coefficient or more")
@@ -66,7 +66,7 @@ def sine(
         s = a * sin(w * t + phi)
         return c + s, a * w * cos(w * t + phi), -w * w * s
 
-    return Law(name, 1, evaluate)
+    return Law(name, 1, evaluate, longest=_half_period(f))
 
 
 def chirp(
@@ -93,7 +93,7 @@ def chirp(
         dw = 2 * pi * (f1 - f0) / T if 0 <= t < T else 0.0
         return c + a * sin(angle), a * w * cos(angle), a * (dw * cos(angle) - w * w * sin(angle))
 
-    return Law(name, 1, evaluate, breaks=(0.0, T))
+    return Law(name, 1, evaluate, breaks=(0.0, T), longest=_half_period(f0, f1))
 
 
 def step(to: float, at: float = 0.0, start: float = 0.0, rise: float = 0.0, name: str = "step") -> Law:
@@ -126,7 +126,7 @@ def trapezoid(
 ) -> Law:
     """From `start` straight to `to` within `rise`, held for `hold`, and straight back within `fall`.
 
-    `fall` is as long as `rise` if nothing is said; both may be zero.
+    It leaves `start` at the time `at`. `fall` is as long as `rise` if nothing is said; both may be zero.
     """
     given = [to, at, rise, hold, rise if fall is None else fall, start]
     b, t0, up, flat, down, a = numbers(given, name).tolist()
@@ -148,7 +148,7 @@ def trapezoid(
 
 
 def added(*parts: Law) -> Law:
-    """The sum of several laws."""
+    """The sum of several laws, `parts`, of one size."""
     if not parts or len({part.size for part in parts}) > 1:
         raise DescriptionError("a sum of laws needs one or more, all of the same size")
     name = " + ".join(part.name for part in parts)
@@ -161,7 +161,7 @@ def added(*parts: Law) -> Law:
 
 
 def function(f: ca.Function, name: str = "") -> Law:
-    """Any CasADi function of time alone, differentiated exactly."""
+    """Any CasADi function `f` of time alone, differentiated exactly."""
     name = name or f.name()
     if f.n_in() != 1 or f.n_out() != 1 or f.size_in(0) != (1, 1) or f.size_out(0)[1] != 1:
         raise DescriptionError(
@@ -172,7 +172,7 @@ def function(f: ca.Function, name: str = "") -> Law:
 
 
 def stack(*parts: Law) -> Law:
-    """Several laws as one vector, such as three coordinates of a point."""
+    """Several laws, `parts`, as one vector, such as three coordinates of a point."""
     name = ", ".join(dict.fromkeys(part.name for part in parts if not part.still)) or "constant"
 
     def evaluate(t: float) -> tuple[Any, Any, Any]:
@@ -182,9 +182,14 @@ def stack(*parts: Law) -> Law:
     return Law(name, sum(part.size for part in parts), evaluate, *_together(parts))
 
 
-def _together(parts: tuple[Law, ...]) -> tuple[bool, tuple[float, ...], tuple[float, float], bool]:
-    """Whether laws as one are still, where they break, when they say anything, whether they are smooth."""
+def _half_period(*frequencies: float) -> float:
+    return 0.5 / highest if (highest := max(map(abs, frequencies))) else inf
+
+
+def _together(parts: tuple[Law, ...]) -> tuple[bool, tuple[float, ...], tuple[float, float], bool, float]:
+    """What is true of laws as one: `still` and all that stands behind it in `Law`."""
     begins, ends = zip(*(part.span for part in parts), strict=True)
     breaks = tuple(sorted({t for part in parts for t in part.breaks}))
     smooth = all(part.smooth for part in parts)
-    return all(part.still for part in parts), breaks, (max(begins), min(ends)), smooth
+    longest = min(part.longest for part in parts)
+    return all(part.still for part in parts), breaks, (max(begins), min(ends)), smooth, longest

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from ..errors import DescriptionError, SimulationError
+from ..base.errors import DescriptionError, SimulationError
 
 Array = np.ndarray
 Numbers = float | Sequence[float] | Array
@@ -23,9 +23,9 @@ Numbers = float | Sequence[float] | Array
 class Jet(NamedTuple):
     """A quantity at one time: value, first and second time derivative."""
 
-    x: Array
-    dx: Array
-    ddx: Array
+    x: Array  # its value
+    dx: Array  # its rate
+    ddx: Array  # the rate of its rate
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,18 @@ class Law:
 
     `still` tells that it never changes, so its derivatives need no code. At the times in `breaks` it, or a
     derivative, jumps; there it has the value it goes on from. `span` is when it says anything at all, and
-    `smooth` whether between breaks it is a formula, of which the error of a long step can tell.
+    `smooth` whether between breaks it is a formula, of which the error of a long step can tell; one longer
+    than `longest` could pass over whole periods.
     """
 
-    name: str
-    size: int
-    evaluate: Callable[[float], tuple[Any, Any, Any]]
+    name: str  # by which messages call it
+    size: int  # of the vector it is
+    evaluate: Callable[[float], tuple[Any, Any, Any]]  # time -> value and both derivatives
     still: bool = False
     breaks: tuple[float, ...] = ()
     span: tuple[float, float] = (-inf, inf)
     smooth: bool = True
+    longest: float = inf
 
     def __call__(self, t: float) -> Jet:
         """Value and derivatives at time t; refuses to pass on what is not a number."""
@@ -57,6 +59,7 @@ class Law:
         return jet
 
     def named(self, name: str) -> Law:
+        """The same law under another name."""
         return replace(self, name=name)
 
     def through(self, f: Callable[[Any], Any], size: int) -> Law:

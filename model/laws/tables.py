@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import csv
-import re
+import io
 from bisect import bisect_right
 from itertools import pairwise
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..describe.flaws import nearest
-from ..describe.units import quantity
-from ..errors import DescriptionError, SimulationError
+from ..base.errors import DescriptionError, SimulationError
+from ..base.units import quantity
+from ..base.untrusted import LARGEST_TABLE, read_text
+from ..describe.validation import nearest
 from .law import Law, numbers
 
 HELD, LINEAR, CUBIC = INTERPOLATIONS = ("held", "linear", "cubic")
 REFUSED, KEPT = OUTSIDE = ("refused", "kept")  # what times outside of a table get: a sentence, or its ends
-_TITLE = re.compile(r"\s*(.*?)\s*(?:\(([^()]*)\)\s*)?", re.DOTALL)  # "torque (N.mm)"
 
 
 def table(
     times: Any, values: Any, interpolation: str = CUBIC, outside: str = REFUSED, name: str = "table"
 ) -> Law:
     """Values at increasing times: a cubic spline, straight lines, or each held until the next.
+
+    times, values : seconds, increasing, and a value for each.
+    interpolation : "cubic", "linear" or "held".
+    outside : what it is before the first and after the last time: "refused", an error, or "kept", its ends.
 
     Steps of time end where lines meet or held values change; a spline has continuous accelerations.
     """
@@ -68,7 +71,8 @@ def table(
 
     span = (begin, end) if outside == REFUSED else Law.span
     breaks = (begin, end) if interpolation == CUBIC else knots
-    return Law(name, flat.shape[1], evaluate, breaks=breaks, span=span, smooth=interpolation != CUBIC)
+    longest = float(np.diff(t).min()) if interpolation == CUBIC else Law.longest
+    return Law(name, flat.shape[1], evaluate, breaks=breaks, span=span, longest=longest)
 
 
 def read_table(
@@ -80,7 +84,7 @@ def read_table(
     unit, `torque (N.mm)`; numbers without are in `unit` and in seconds.
     """
     titles, rows = _rows(path)
-    known = [_TITLE.fullmatch(title)[1] for title in titles]  # type: ignore[index]
+    known = [_name_and_unit(title)[0] for title in titles]
     wanted = _place(path, titles, known, column)
     times = _place(path, titles, known, time) if time else known.index("time") if "time" in known else 0
     if wanted == times:
@@ -100,13 +104,10 @@ def read_table(
 def _rows(path: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Titles, and every further row that is not empty with the line it ends at."""
     try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            titles = next(reader, [])
-            rows = [(reader.line_num, row) for row in reader if row]
-    except OSError as error:
-        raise DescriptionError(f"can't read the table '{path}': {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
+        reader = csv.reader(io.StringIO(read_text(path, LARGEST_TABLE, "table", "CSV"), newline=""))
+        titles = next(reader, [])
+        rows = [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
         raise DescriptionError(f"'{path}' is no table of text (CSV): {error}") from error
     if not titles:
         raise DescriptionError(f"'{path}' is empty; a table begins with a line of names")
@@ -118,6 +119,14 @@ def _rows(path: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
     return titles, rows
 
 
+def _name_and_unit(title: str) -> tuple[str, str | None]:
+    """Of "torque (N.mm)"."""
+    name, opened, unit = title.strip().rpartition("(")
+    if opened and unit.endswith(")") and ")" not in unit[:-1]:
+        return name.strip(), unit[:-1]
+    return title.strip(), None
+
+
 def _place(path: str, titles: list[str], known: list[str], name: str) -> int:
     for names in (titles, known):
         if name in names:
@@ -126,7 +135,7 @@ def _place(path: str, titles: list[str], known: list[str], name: str) -> int:
 
 
 def _column(path: str, title: str, rows: list[tuple[int, list[str]]], place: int, unit: str) -> list[float]:
-    own = _TITLE.fullmatch(title)[2]  # type: ignore[index]
+    _, own = _name_and_unit(title)
     try:
         scale = 1.0 if own is None else quantity(f"1 {own}", unit)
     except DescriptionError as error:

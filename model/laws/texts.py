@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..describe.flaws import nearest
-from ..describe.units import quantity
-from ..errors import DescriptionError
+from ..base.errors import DescriptionError
+from ..base.units import quantity
+from ..describe.validation import nearest
 from . import basic, tables
 from .law import Law
 
@@ -93,10 +93,10 @@ FORMS: dict[str, Form] = {
 
 def law(text: str, unit: str = "1") -> Law:
     """The law that a text describes, of a quantity measured in `unit`; or one sentence on what is wrong."""
-    return made(parsed(text), unit).named(" ".join(text.split()))
+    return make_law(parse_law(text), unit).named(" ".join(text.split()))
 
 
-def made(found: Any, unit: str) -> Law:
+def make_law(found: Any, unit: str) -> Law:
     """The law of a parsed text."""
     if isinstance(found, str):
         column = _COLUMN.fullmatch(found.strip())
@@ -111,7 +111,7 @@ def made(found: Any, unit: str) -> Law:
         raise DescriptionError(f"there is no law '{found.name}'; {nearest(found.name, FORMS)}")
     form = FORMS[found.name]
     if "laws" in form.arguments:
-        return form.make(*(made(value, unit) for _, value in unnamed(found)))
+        return form.make(*(make_law(value, unit) for _, value in unnamed(found)))
     given = {
         key: argument(value, form.arguments[key], unit, f"{found.name}: {key}")
         for key, value in named(found, form.arguments, form.needed(), form.usage(found.name)).items()
@@ -149,7 +149,7 @@ def named(call: Call, known: Mapping[str, str], needed: list[str], usage: str) -
 def argument(value: Any, what: str, unit: str, where: str) -> Any:
     """A value as its argument has it: a number in SI, a word, or a law."""
     if what == LAW:
-        return made(value, unit)
+        return make_law(value, unit)
     if what == POWERS:
         items = value if isinstance(value, list) else [value]
         return [number_of(item, per_time(unit, k), where) for k, item in enumerate(items)]
@@ -177,7 +177,7 @@ def number_of(text: Any, unit: str, where: str) -> float:
 # -- texts ---------------------------------------------------------------------------------------
 
 
-def parsed(text: str) -> Any:
+def parse_law(text: str) -> Any:
     """A text as a call, or as itself where it is none."""
     if len(text) > LONGEST:
         raise DescriptionError(f"a law of {len(text)} characters is too long; put it into a table")

@@ -1,97 +1,89 @@
-"""The linear model of a mechanism with many freedoms, a column of it at a time, in a loop.
+"""Linear models a column at a time, in a loop: those of many freedoms, and of driven motions.
 
-Written out, A of n independent speeds takes operations with the cube of n, and a compiler more than that.
-With E = M v̇ + h − τ + Gᵀλ and c = G v̇ + Ġv + ḃ of `exact.py`, a perturbation (δθ, δv, δu, δz) moves
-
-    M δv̇ + Gᵀδλ = −δE,   G δv̇ = −δc,        δE, δc at constant v̇, λ:
-
-one pass of Newton-Euler differentiated along a direction, and one solution as the accelerations have it. That
-is one function, as long as the mechanism, and all columns of A and B are calls of it. So are those of L,
-δv = L δy_q + K δy_v, which turns with the pose.
+Written out, A of n independent speeds takes operations with the cube of n, and a compiler more than that. The
+derivative along one direction (`tangent.py`) is one function, as long as the mechanism, and all columns of A,
+B and T are calls of it. The motions s, ṡ and s̈ of drives are inputs, each with its column of B and D: a
+position that is driven moves the closed poses, a velocity the speeds on them.
 """
 
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
-from ..equations.loops import of_poses
-from ..equations.prepared import inertia
-from ..equations.solve import constrained
-from ..equations.terms import Equations, terms
-from ..equations.traced import dynamics
-from .elimination import elimination
-from .exact import Residuals, bracket, residuals
-
-
-def by_columns(eq: Equations, chart: Any, speeds: int | None = None) -> ca.Function:
-    """(q, v, u, p) → (A, B) in a chart that picks speeds, as `exact.linear` gives them."""
-    q, v, u, p = symbols = eq.symbols("q", "v", "u", "p")
-    nz, nu, R = eq.tree.nz, u.numel(), ca.DM(chart)
-    Kq, K, L = _allowed(eq, chart, speeds, q, v, p)
-    theta = ca.horzcat(Kq, ca.MX(*K.shape))
-    seeds = ca.diagcat(ca.vertcat(theta, ca.horzcat(L, K)), ca.DM.eye(nz + nu))
-    moved, faded = _each(column(eq), [*symbols, *dynamics(eq)(*symbols)], ca.densify(seeds))
-    turned = ca.Function("turned", [eq.v], [-0.5 * bracket(eq, eq.v)])(v) @ Kq
-    led = R @ ca.horzcat(L + turned, K, ca.MX(eq.tree.nv, nz + nu))
-    whole = ca.vertcat(led, R[:speeds, :] @ moved, faded)
-    A, B = ca.horzsplit(whole, [0, whole.shape[1] - nu, whole.shape[1]])
-    names = ["q", "v", "u", "p"], ["A", "B"]
-    return ca.Function("linear", symbols, [ca.densify(A), ca.densify(B)], *names)
+from ..engine import Engine
+from ..equations.terms import Equations
+from ..run.independent import Independent, picks_speeds
+from ..state import State
+from .elimination import picked_speeds
+from .tangent import Chart, direction, tangent
 
 
-def basis_by_columns(eq: Equations, chart: Any, speeds: int | None = None) -> ca.Function:
-    """(q, v, u, p) → T, as `exact.tangent_basis` gives it."""
-    q, v, _, p = symbols = eq.symbols("q", "v", "u", "p")
-    Kq, K, L = _allowed(eq, chart, speeds, q, v, p)
-    T = ca.vertcat(ca.horzcat(Kq, ca.MX(*K.shape)), ca.horzcat(L, K))
-    T = ca.densify(ca.diagcat(T, ca.DM.eye(eq.tree.nz)))
-    return ca.Function("tangent_basis", symbols, [T], ["q", "v", "u", "p"], ["T"])
+def by_columns(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
+    """(q, v, z, u, p) → (A, B) in a chart that picks speeds, as `exact.linear` gives them."""
+    symbols, found, picked, count = _columns(eq, R, speeds)
+    rate, dv, dz, *_ = found
+    whole = ca.vertcat(rate[picked, :], dv[picked[:count], :], dz)
+    n = whole.shape[0]
+    return ca.Function("linear", symbols, [whole[:, :n], whole[:, n:]], ["q", "v", "z", "u", "p"], ["A", "B"])
 
 
-def _each(f: ca.Function, at: list[Any], directions: Any) -> tuple[Any, ...]:
-    """What a function gives for each column of its last argument, the others being the same."""
-    count = directions.shape[1]
-    found = f.map(count).call([*(ca.repmat(x, 1, count) for x in at), directions])
-    return tuple(found)
+def basis_by_columns(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
+    """(q, v, z, u, p) → T, as `exact.tangent_basis` gives it."""
+    symbols, found, picked, count = _columns(eq, R, speeds)
+    n = len(picked) + count
+    T = ca.diagcat(ca.vertcat(*(x[:, :n] for x in found[-2:])), ca.DM.eye(eq.tree.nz))
+    return ca.Function("tangent_basis", symbols, [ca.densify(T)], ["q", "v", "z", "u", "p"], ["T"])
 
 
-def _allowed(eq: Equations, chart: Any, speeds: int | None, q: Any, v: Any, p: Any) -> tuple[Any, Any, Any]:
-    """Kq, K and L at a state: the perturbations that the loops allow."""
-    G, R = terms(eq).G, chart[:speeds, :]
-    K = Kq = elimination(eq, R, G).basis()
-    if not all(eq.tree.holds_poses):
-        Kq = elimination(eq, chart, of_poses(eq.model, G)).basis()
-    Kq, K = ca.Function("allowed", [eq.q, eq.p], [Kq, K])(q, p)
-    if not eq.tree.row_count:
-        return Kq, K, ca.MX(*Kq.shape)
-    (L,) = _each(_turning(eq, R, G), [q, v, p], ca.densify(Kq))
-    return Kq, K, L
+def _columns(eq: Equations, R: Any, speeds: int | None) -> tuple[list[Any], list[Any], list[int], int]:
+    """Symbols (q, v, z, u, p); (δḋ, δv̇, δż, δθ, δv) along each state and each input; what the chart picks."""
+    of_row = {row: speed for speed, row in picked_speeds(R).items()}
+    picked, nv = [of_row[row] for row in range(R.shape[0])], eq.tree.nv
+    count = len(picked) if speeds is None else speeds
+    dependent_q, dependent_v = ca.DM.ones(nv), ca.DM.ones(nv)
+    dependent_q[picked], dependent_v[picked[:count]] = 0, 0
+    x = direction(eq, [], Chart(dependent_q, dependent_v, count))
+    q, d, v, z, u, p = x.point
+    results = ca.substitute([x.rate, x.dv, x.dz, x.theta, x.v], [d], [ca.SX.zeros(nv, 1)])
+    column = ca.Function("column", [q, v, z, u, p, *x.seeds], ca.cse(results))
+    one, none = ca.DM.eye(nv), ca.DM(nv, eq.tree.nz + u.numel())
+    at_rest, place = ca.DM(nv, count), ca.DM(nv, len(picked))
+    seeds = [
+        ca.horzcat(one[:, picked], at_rest, none),
+        ca.horzcat(place, one[:, picked[:count]], none),
+        *input_seeds(eq, len(picked) + count),
+    ]
+    symbols = eq.symbols("q", "v", "z", "u", "p")
+    n = seeds[0].shape[1]
+    found = column.map(n).call([*(ca.repmat(s, 1, n) for s in symbols), *(ca.densify(s) for s in seeds)])
+    return symbols, list(found), picked, count
 
 
-def _turning(eq: Equations, R: Any, G: Any) -> ca.Function:
-    """(q, v, p, k) → R l = 0, G l = −D_q(Gv + b) k, as `exact.tangent_point` has it."""
-    k, r = ca.SX.sym("k", eq.tree.nv), residuals(eq)
-    of_speeds = [n for n, held in enumerate(eq.tree.holds_poses) if not held]
-    along = ca.jtimes(r.s, r.delta, k) if of_speeds else ca.SX(0, 1)
-    turned = 0.5 * (ca.jtimes(r.c, eq.v, k) - G @ (bracket(eq, eq.v) @ k))
-    turned[of_speeds] = along
-    (turned,) = _in_place(eq, r, [ca.densify(turned)], ca.SX.zeros(eq.tree.nv, 1))
-    l = ca.densify(elimination(eq, R, G).onto(-turned))  # noqa: E741
-    return ca.Function("turning", [eq.q, eq.v, eq.p, k], [l])
+def input_seeds(eq: Equations, before: int) -> list[Any]:
+    """(δz, δu, δp) of each internal state and each input, behind `before` columns that move none of them."""
+    nz, nu = eq.tree.nz, eq.u.numel()
+    dz = ca.horzcat(ca.DM(nz, before), ca.DM.eye(nz), ca.DM(nz, nu))
+    du = ca.horzcat(ca.DM(nu, before + nz), ca.DM.eye(nu))
+    return [dz, du, ca.DM(eq.p.numel(), before + nz + nu)]
 
 
-def column(eq: Equations) -> ca.Function:
-    """(q, v, u, p, v̇, λ, s) → (δv̇, δż) along s = (δθ, δv, δz, δu)."""
-    r, z = residuals(eq), eq.q[eq.tree.nq - eq.tree.nz :]
-    of = ca.vertcat(r.delta, eq.v, z, eq.u)
-    s = ca.SX.sym("s", of.numel())
-    slopes = [ca.jtimes(x, of, s) if x.numel() else ca.SX(0, 1) for x in (r.E, r.c, r.dz)]
-    dE, dc, dz = (ca.densify(x) for x in _in_place(eq, r, slopes, r.a))
-    system = constrained(inertia(eq), terms(eq).G, eq.scales.groups)
-    moved, _ = system.accelerations(-dE, -dc)
-    return ca.Function("column", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, s], [moved, dz])
+def output_columns(
+    engine: Engine, state: State, chart: Independent, rows: list[int], T: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """C and D of chosen outputs, along the perturbations T = [K 0; L K] of the states (and internal ones).
 
-
-def _in_place(eq: Equations, r: Residuals, slopes: list[Any], a: Any) -> list[Any]:
-    """Derivatives at δ = 0, where they were taken, and at accelerations a."""
-    return list(ca.substitute(slopes, [r.delta, r.a], [ca.SX.zeros(eq.tree.nv, 1), a]))
+    What a driven motion moves depends on which coordinates are kept: those of a chart that picks them.
+    """
+    eq, nv, nu = engine.equations, engine.tree.nv, len(engine.inputs)
+    dependent_q, dependent_v, _ = engine.partition(state.q, engine.motions(state.u), state.p)
+    if picks_speeds(chart.R):
+        dependent_q, dependent_v = 1 - chart.R.sum(axis=0), 1 - chart.R[: chart.speeds].sum(axis=0)
+    speeds = int((dependent_v == 0).sum())
+    kernel = engine.kernel(f"tangent{rows} of {speeds}", lambda eq: tangent(eq, rows, speeds))
+    n = T.shape[1]
+    states, none = T[: 2 * nv, : n - engine.tree.nz], np.zeros((2 * nv, engine.tree.nz + nu))
+    seeds = [*np.split(np.hstack([states, none]), 2), *(x.full() for x in input_seeds(eq, states.shape[1]))]
+    at = state.q, np.zeros(nv), state.v, state.z, dependent_q, dependent_v, state.u, state.p
+    table = np.array([kernel(*at, *(seed[:, k] for seed in seeds))[3] for k in range(n + nu)]).T
+    return table[:, :n], table[:, n:]

@@ -1,4 +1,4 @@
-"""Derivatives of a traced function along directions, as numbers; traced once and kept with the engine."""
+"""Directional derivatives of a traced function, as numbers; traced once and kept with the engine."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,7 +33,8 @@ class Directional:
             part = [np.pad(seed, ((0, 0), (0, missing))) for seed in part] if missing else part
             results = self.kernel(*at, *part)
             half = len(results) // 2
-            found.append([slope.reshape(-1, width, order="F") for slope in results[half:]])
+            pairs = zip(results[:half], results[half:], strict=True)
+            found.append([slope.reshape(value.size, width, order="F") for value, slope in pairs])
         slopes = found[0] if len(found) == 1 else [np.hstack(parts) for parts in zip(*found, strict=True)]
         return results[:half], [slope[:, : self.count] for slope in slopes]
 

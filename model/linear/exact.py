@@ -25,8 +25,8 @@ is taken as it is.
 The derivatives of E and c are taken by automatic differentiation of the recursions, for any R. Where R does
 not see the links behind balls, these are displaced and turn over the world (`absolute.py`): what is before
 them moves them without turning them, which leaves fewer and shorter derivatives. The other road are the
-recursions of paper 004, 4.3 and 4.4, differentiated by hand (`linear/derivatives_closed.py`; counts are
-there, and in `cutjoint reproduce spencer-linear`). The tests compare the two.
+recursions of paper 004, 4.3 and 4.4, differentiated by hand (`papers/spencer_closed_recursions.py`;
+counts are there, and in `cutjoint reproduce spencer-linear`). The tests compare the two.
 """
 
 from typing import Any, NamedTuple
@@ -34,8 +34,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..equations.absolute import NOT_FREE, FreeLinks, free_links, own_speeds, solved_speeds
+from ..equations.cut_joints import push_ends
 from ..equations.dynamics import joint_wrenches, onto_joints
-from ..equations.forces import Applied, applied, push_ends
+from ..equations.forces import Applied, applied
 from ..equations.kinematics import Motion, outward, position_rates
 from ..equations.loops import (
     CutLoop,
@@ -43,13 +44,14 @@ from ..equations.loops import (
     cut_reactions,
     loop_jacobian,
     of_poses,
-    slips,
+    row_rates,
     tie_forces,
     velocity_terms,
 )
-from ..equations.solve import Factor, factorize, times
-from ..equations.terms import Equations, mass_of, right_side, terms
-from .elimination import Elimination, elimination, solved
+from ..equations.motion_drives import acceleration_drives, driven_ties, tie_rows
+from ..equations.solve import times
+from ..equations.terms import Equations, driven_accelerations, lent_inertia, mass_of, right_side, terms
+from .elimination import Reduced, elimination, reduced, solve_columns
 
 
 class ResidualSlopes(NamedTuple):
@@ -80,18 +82,16 @@ class InternalSlopes(NamedTuple):
 class Tangent(NamedTuple):
     """A point of the manifold with its chart: what all linear models are made from."""
 
-    inertia: Factor  # Λ
+    system: Reduced
     Y: Any
-    R: Any  # of the speeds
     K: Any
     Kq: Any  # δθ = Kq δy_q; K itself unless some rows hold speeds alone
     D: Any  # D_q(Gv + b)
-    loops: Elimination
     partials: ResidualSlopes
 
     def follow(self) -> Any:
         """L: R L = 0, G L = −D Kq."""
-        return self.loops.onto(-(self.D @ self.Kq))
+        return self.system.loops.onto(-(self.D @ self.Kq))
 
 
 def tangent_map(eq: Equations) -> Any:
@@ -109,7 +109,10 @@ def bracket(eq: Equations, v: Any) -> Any:
 
 
 class Residuals(NamedTuple):
-    """E and c, and slips, with free accelerations, multipliers, and displacements δ on top of q."""
+    """E, c and the slip s = G v + b, with free accelerations, multipliers, and displacements δ on top of q.
+
+    Behind the rows of the loops c and λ have those of given accelerations.
+    """
 
     a: Any
     lam: Any
@@ -120,7 +123,7 @@ class Residuals(NamedTuple):
     dz: Any  # of internal states
 
 
-def displaced(
+def displace(
     eq: Equations, a: Any = None, free: FreeLinks = NOT_FREE
 ) -> tuple[Any, Motion, list[CutLoop], Applied]:
     """Displacements δ on top of q as symbols, and motion, loops and applied forces there.
@@ -132,34 +135,39 @@ def displaced(
     q = eq.q + position_rates(model, eq.q, own_speeds(model, motion, free, delta))
     motion, v = motion._replace(q=q), own_speeds(model, motion, free, eq.v)
     loops = cut_loops(model, motion)
-    return delta, motion, loops, applied(model, motion, loops, q, v, eq.u)
+    return delta, motion, loops, applied(model, motion, loops, q, v, eq.z, eq.u)
 
 
 def residuals(eq: Equations, free: FreeLinks = NOT_FREE) -> Residuals:
     """E(q, v, a, λ, u) and c(q, v, a), by one Newton-Euler pass with the reactions as wrenches."""
     a = ca.SX.sym("a", eq.tree.nv)
-    delta, motion, loops, act = displaced(eq, a, free)
-    c = velocity_terms(eq.model, motion, loops)
+    delta, motion, loops, act = displace(eq, a, free)
+    inputs, motors = eq.mechanism.inputs(), acceleration_drives(eq.mechanism)
+    held = driven_ties(eq.model, motion, motors)
+    given = (x.acceleration - eq.u[inputs.index(m.name)] for m, x in zip(motors, held, strict=True))
+    c = ca.vertcat(velocity_terms(eq.model, motion, loops), *given)
     lam = ca.SX.sym("lam", c.numel())
     wrenches = dict(act.wrenches)
     for loop, part in zip(loops, cut_reactions(loops, lam), strict=True):
         push_ends(wrenches, motion, loop, (part["ri"], part["wi"]), (part["rj"], part["wj"]))
     passed = {i: act.tau[eq.tree.links[i].v] for i in free.links}
-    E = onto_joints(eq.model, joint_wrenches(eq.model, motion, wrenches, passed), a) - act.tau
-    E -= tie_forces(eq.model, motion, loops, lam)
-    slipping = slips(eq.model, motion, loops)
-    return Residuals(a, lam, delta, E, c, ca.vertcat(*slipping, ca.SX(0, 1)), act.rates)
+    E = onto_joints(eq.model, joint_wrenches(eq.model, motion, wrenches, passed), motion) - act.tau
+    more = ca.vertsplit(lam, [0, eq.tree.row_count, lam.numel()])[1]
+    E -= tie_forces(eq.model, motion, loops, lam) - tie_rows(eq.model, held).T @ more
+    if eq.tree.driven:
+        E -= lent_inertia(eq) * driven_accelerations(eq)
+    return Residuals(a, lam, delta, E, c, row_rates(eq.model, motion, loops), act.rates)
 
 
 def residual_slopes(eq: Equations, v: Any, dv: Any, lam: Any, free: FreeLinks = NOT_FREE) -> ResidualSlopes:
     """∂E and ∂c at the speeds, accelerations and multipliers given."""
     r = residuals(eq, free)
     nv, zero = eq.tree.nv, ca.SX(eq.tree.nv, 1)
-    z = eq.q[eq.tree.nq - eq.tree.nz :]
-    J = ca.jacobian(ca.vertcat(r.E, r.c, r.dz), ca.vertcat(r.delta, eq.v, eq.u, z))
-    slopes = [J, ca.jacobian(r.s, r.delta)]
-    f = ca.Function("partials", [eq.q, eq.v, eq.u, eq.p, r.a, r.lam, r.delta], slopes)
-    J, sq = (ca.sparsify(x) for x in f(eq.q, v, eq.u, eq.p, dv, lam, zero))
+    J = ca.jacobian(ca.vertcat(r.E, r.c, r.dz), ca.vertcat(r.delta, eq.v, eq.u, eq.z))
+    alone = [k for k, held in enumerate(eq.tree.holds_poses) if not held]
+    slopes = [J, ca.jacobian(r.s[alone], r.delta)]
+    f = ca.Function("partials", [eq.q, eq.v, eq.z, eq.u, eq.p, r.a, r.lam, r.delta], slopes)
+    J, sq = (ca.sparsify(x) for x in f(eq.q, v, eq.z, eq.u, eq.p, dv, lam, zero))
     m, nu = r.c.numel(), eq.u.numel()
     E, c, dz = slice(0, nv), slice(nv, nv + m), slice(nv + m, J.shape[0])
     v, u, z = slice(nv, 2 * nv), slice(2 * nv, 2 * nv + nu), slice(2 * nv + nu, J.shape[1])
@@ -179,12 +187,9 @@ def tangent_point(
     right = right_side(eq, t.motion, t.applied, free)
     loops = elimination(eq, R, G)
     K = Kq = loops.basis()
-    MK = M @ K
-    reduced = symmetric_product(K, MK)
-    inertia = factorize(reduced, list(range(reduced.shape[0])))
-    drift = loops.onto(ca.densify(t.gamma))
-    a = drift + K @ solved(inertia, K.T @ (right - M @ drift))
-    Y, lam = loops.weights(MK - R.T @ reduced), loops.weights(right - M @ a)
+    system = reduced(loops, M, K)
+    Y = loops.weights(system.MK - R.T @ system.mass)
+    a, lam = system.accelerations(right, t.gamma)
     w, dw = solved_speeds(eq.model, t.motion, free, eq.v), ca.densify(a)
     for i in free.links:  # ω̇ where all v̇ are zero
         dw[eq.tree.links[i].v] += t.motion.dw[i]
@@ -193,25 +198,17 @@ def tangent_point(
         Kq = elimination(eq, chart, of_poses(eq.model, G)).basis()
     D = 0.5 * (part.cv - G @ bracket(eq, w))
     D[[k for k, held in enumerate(eq.tree.holds_poses) if not held], :] = part.sq
-    return Tangent(inertia, Y, R, K, Kq, D, loops, part)
-
-
-def symmetric_product(A: Any, B: Any) -> Any:
-    """AᵀB, dense, where it is known to be symmetric: half of it is computed."""
-    half = ca.densify(ca.SX(A.shape[1], A.shape[1]))
-    for j, column in enumerate(ca.horzsplit(B)):
-        half[j:, j] = A[:, j:].T @ column
-    return ca.tril2symm(ca.tril(half))
+    return Tangent(system, Y, K, Kq, D, part)
 
 
 def _arguments(eq: Equations, R: Any) -> tuple[list[Any], list[str]]:
-    """(q, v, u, p), and R behind them where it is a symbol."""
+    """(q, v, z, u, p), and R behind them where it is a symbol."""
     more = ([R], ["R"]) if not R.is_constant() else ([], [])
-    return [eq.q, eq.v, eq.u, eq.p, *more[0]], ["q", "v", "u", "p", *more[1]]
+    return [eq.q, eq.v, eq.z, eq.u, eq.p, *more[0]], ["q", "v", "z", "u", "p", *more[1]]
 
 
 def linear(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
-    """(q, v, u, p) → (A, B): δẏ = A δy + B δu in the chart R, a row for each coordinate and each speed.
+    """(q, v, z, u, p) → (A, B): δẏ = A δy + B δu in the chart R, a row for each coordinate and each speed.
 
     A = [R L − ½R[v,·]K, R K; Â21, Â22] (004, 4.2; the printed one lacks τ(t) and the balls' bracket), where
     R K = 1 and R L = 0 but for the coordinates whose speeds depend on the others.
@@ -220,15 +217,15 @@ def linear(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
     part = t.partials
     cq, cv, D = ca.cse([part.cq, part.cv, t.D])
     gv = times(t.Y.T, cv) - t.K.T @ part.Ev
-    gq = times(t.Y.T, cq) - t.K.T @ part.Eq - times(t.loops.weights(gv.T).T, D)
-    lower = tuple(solved(t.inertia, g) for g in (gq @ t.Kq, gv @ t.K, -(t.K.T @ part.Eu)))
+    gq = times(t.Y.T, cq) - t.K.T @ part.Eq - times(t.system.loops.weights(gv.T).T, D)
+    lower = tuple(solve_columns(t.system.inertia, g) for g in (gq @ t.Kq, gv @ t.K, -(t.K.T @ part.Eu)))
     led = R[t.K.shape[1] :, :]
     if part.internal is None and not led.shape[0]:
         return state_space("linear", eq, R, t.Kq, lower)
     L, inner = t.follow(), None
     if part.internal is not None:
         Ez, zq, zv, zz, zu = part.internal
-        inner = -solved(t.inertia, t.K.T @ Ez), zq @ t.Kq + zv @ L, zv @ t.K, zz, zu
+        inner = -solve_columns(t.system.inertia, t.K.T @ Ez), zq @ t.Kq + zv @ L, zv @ t.K, zz, zu
     return state_space("linear", eq, R, t.Kq, lower, (led @ L, led @ t.K), inner)
 
 
@@ -248,7 +245,7 @@ def state_space(
     led: tuple[Any, Any] | None = None,
     inner: tuple[Any, Any, Any, Any, Any] | None = None,
 ) -> ca.Function:
-    """(q, v, u, p) → (A, B), whose lower halves are Â21, Â22 and the inputs' matrix.
+    """(q, v, z, u, p) → (A, B), whose lower halves are Â21, Â22 and the inputs' matrix.
 
     `led` are R L and R K of the coordinates whose speeds depend on the others; `inner` what internal states
     do to accelerations, and the slopes of their own rates. They come last.
@@ -269,7 +266,7 @@ def state_space(
 
 
 def tangent_basis(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
-    """(q, v, u, p) → T = [Kq 0; L K], 2nv rows: the perturbations (δθ, δv) that stay on the manifold.
+    """(q, v, z, u, p) → T = [Kq 0; L K], 2nv rows: the perturbations (δθ, δv) that stay on the manifold.
 
     Internal states have rows and columns of their own behind these.
     """

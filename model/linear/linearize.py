@@ -6,18 +6,17 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from ..base.errors import SimulationError
+from ..base.thresholds import LONG_TREE
 from ..compile.kernel import Kernel
 from ..describe.motors import tells_motion
 from ..engine import Engine
 from ..equations.terms import Equations
 from ..equations.traced import dynamics
-from ..run.independent import Independent, chart
+from ..run.independent import Independent, chart, picks_speeds
 from ..state import State
-from ..thresholds import LONG_TREE
 from . import exact as written
-from .along_motions import model_along_motions
-from .columns import basis_by_columns, by_columns
-from .derivatives_closed import recursive_linear
+from .columns import basis_by_columns, by_columns, output_columns
 from .directional import directional
 from .model import LinearModel
 
@@ -33,18 +32,14 @@ def linearize(
 
     Parameters
     ----------
+    engine, state : the mechanism, and the state (its inputs included) around which it is linearized.
     inputs : names, all inputs if None.
     outputs : output names, the description's own outputs if None, the states if it has none.
     states : joints whose positions and speeds become the states, or a chart: see `run/independent.py`.
     """
     chosen_states = chart(engine, state, states)
-    at = (state.q, state.v, state.u, state.p)
-    rest: list[np.ndarray] = []
-    if any(map(tells_motion, engine.mechanism.drives)):
-        A, B, *rest = model_along_motions(engine, state, chosen_states)
-    elif len(chosen_states.R):
-        A, B = linear_kernel(engine, chosen_states)(*at)
     if len(chosen_states.R):
+        A, B = linear_kernel(engine, chosen_states)(*state.at)
         T = tangents(engine, state, chosen_states)
     else:  # nothing can move: only what inputs do to outputs at once is left
         A, B, T = np.zeros((0, 0)), np.zeros((0, len(state.u))), np.zeros((2 * engine.tree.nv, 0))
@@ -63,7 +58,7 @@ def linearize(
     else:
         chosen = table.outputs.columns(own if outputs is None else outputs, traced=True)
         rows = [column.where.start for column in chosen]
-        C, D = (x[rows] for x in rest) if rest else _output_rows(engine, rows, T, at)
+        C, D = output_columns(engine, state, chosen_states, rows, T)
         y_names, y_units = [y.name for y in chosen], [y.unit for y in chosen]
         D = D[:, take]
     named = tuple(names), tuple(u.name for u in driven), tuple(y_names)
@@ -74,8 +69,7 @@ def linearize(
 
 def tangents(engine: Engine, state: State, chart: Independent) -> np.ndarray:
     """T = [K 0; L K]: the perturbations (δθ, δv) of each state, and of internal ones; 2nv + nz rows."""
-    at = (state.q, state.v, state.u, state.p)
-    return np.asarray(chart_kernel(engine, "tangent_basis", chart)(*at))
+    return np.asarray(chart_kernel(engine, "tangent_basis", chart)(*state.at))
 
 
 def underlying_model(engine: Engine, state: State, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +89,7 @@ def underlying_slopes(engine: Engine, state: State, T: np.ndarray) -> np.ndarray
     half = np.array(ca.Function("half", [eq.v], [0.5 * written.bracket(eq, eq.v)])(state.v))
     seeds = [coordinate_map(engine, state.q) @ theta, dv]
     along = directional(engine, "dynamics", T.shape[1], "q v", dynamics)
-    _, (slopes, _) = along((state.q, state.v, state.u, state.p), seeds)
+    _, (slopes, _) = along(state.at, seeds)
     return np.vstack([dv - half @ theta, slopes])
 
 
@@ -132,29 +126,23 @@ def linear_kernel(engine: Engine, chart: Independent) -> Kernel:
 
 
 def fewest_operations(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
-    """A and B written out where they have few numbers, and otherwise column by column (`columns.py`).
+    """A and B written out where they have few numbers, and otherwise column by column (`columns.py`)."""
+    return (by_columns if looped(eq, R) else written.linear)(eq, R, speeds)
 
-    Where R picks speeds they are written by automatic differentiation or by the thesis' recursions, whichever
-    is shorter; elsewhere by the first, since the others know neither velocity constraints nor couplings nor
-    internal states, and differ by a few in a hundred (`cutjoint reproduce spencer-linear` counts them).
-    """
-    if large(eq, R):
-        return by_columns(eq, R, speeds)
-    ways = [written.linear(eq, R, speeds)]
-    picks = R.is_constant() and R.shape[0] > 0 and all(eq.tree.holds_poses)
-    if picks and not eq.tree.couplings and not eq.tree.nz:
-        ways.append(recursive_linear(eq, R))
-    return min(ways, key=lambda way: way.n_instructions())
+
+def fewest_of_basis(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
+    """T, written out or column by column."""
+    return (basis_by_columns if looped(eq, R) else written.tangent_basis)(eq, R, speeds)
+
+
+def looped(eq: Equations, R: Any) -> bool:
+    """Whether columns are computed in a loop: there are too many, or inputs move the poses themselves."""
+    return large(eq, R) or any(map(tells_motion, eq.mechanism.drives))
 
 
 def large(eq: Equations, R: Any) -> bool:
     """Whether matrices of a chart are too many numbers for code that writes each of them out."""
     return bool(R.is_constant() and R.shape[0] * eq.tree.nv > LONG_TREE**2)
-
-
-def fewest_of_basis(eq: Equations, R: Any, speeds: int | None = None) -> ca.Function:
-    """T, written out or column by column."""
-    return (basis_by_columns if large(eq, R) else written.tangent_basis)(eq, R, speeds)
 
 
 def chart_kernel(engine: Engine, name: str, chart: Independent) -> Any:
@@ -164,7 +152,12 @@ def chart_kernel(engine: Engine, name: str, chart: Independent) -> Any:
     chart that changes from pose to pose is not traced again.
     """
     R, speeds = chart
-    folded = bool(((R == 0) | (R == 1)).all() and (R.sum(axis=1) == 1).all())
+    folded = picks_speeds(R)
+    if not folded and any(map(tells_motion, engine.mechanism.drives)):
+        raise SimulationError(
+            f"'{engine.mechanism.name}' has driven motions: the states of its linear model are joints; "
+            "choose joints by name, or 'partition'"
+        )
     key = f"{name}{np.flatnonzero(R).tolist()}" if folded else f"{name}{R.shape}"
     key += f"-{speeds}" if speeds < len(R) else ""
 
@@ -175,23 +168,4 @@ def chart_kernel(engine: Engine, name: str, chart: Independent) -> Any:
     found = engine.kernel(key, make)
     if folded:
         return found
-    return lambda q, v, u, p: found(q, v, u, p, R)
-
-
-def _output_rows(engine: Engine, rows: list[int], T: np.ndarray, at: Any) -> Any:
-    """C and D of chosen outputs, by differentiating their traced expressions along the tangents."""
-
-    nq, nz = engine.tree.nq, engine.tree.nz
-
-    def make(eq: Equations) -> ca.Function:
-        y = engine.traced("outputs")(eq.q, eq.v, eq.u, eq.p)[rows]
-        along = ca.jacobian(y, eq.q)
-        slopes = [along @ written.tangent_map(eq), ca.jacobian(y, eq.v), ca.jacobian(y, eq.u)]
-        slopes[1] = ca.horzcat(slopes[1], along[:, nq - nz :])
-        out = [ca.densify(x) for x in slopes]
-        return ca.Function(
-            "output_slopes", [eq.q, eq.v, eq.u, eq.p], out, ["q", "v", "u", "p"], ["Yq", "Yv", "Yu"]
-        )
-
-    Yq, Yv, Yu = engine.kernel(f"output_slopes{rows}", make)(*at)
-    return np.hstack([Yq, Yv]) @ T, Yu
+    return lambda *at: found(*at, R)

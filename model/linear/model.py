@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..display import Displayed
-from ..errors import CutjointError, brought_by
-from ..files import write_atomically
+from ..base.display import Displayed
+from ..base.errors import CutjointError, how_to_install
+from ..base.files import write_atomically
 
 
 def model_format(path: str | Path) -> Path:
@@ -30,20 +30,29 @@ class LinearModel(Displayed):
     `tangent` maps δx to displacements of all joints, δθ = tangent δx (nv × states), for shapes.
     """
 
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
-    D: np.ndarray
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    state_units: tuple[str, ...]
-    input_units: tuple[str, ...]
-    output_units: tuple[str, ...]
-    tangent: np.ndarray
+    A: np.ndarray  # (states, states)
+    B: np.ndarray  # (states, inputs)
+    C: np.ndarray  # (outputs, states)
+    D: np.ndarray  # (outputs, inputs)
+    states: tuple[str, ...]  # names: positions, speeds, internal states of drives and friction
+    inputs: tuple[str, ...]  # names
+    outputs: tuple[str, ...]  # names
+    state_units: tuple[str, ...]  # one for each state
+    input_units: tuple[str, ...]  # one for each input
+    output_units: tuple[str, ...]  # one for each output
+    tangent: np.ndarray  # (nv, states)
     joints: tuple[str, ...]  # name of each row of `tangent`
-    time: float = 0.0
+    time: float = 0.0  # seconds, of the state it is around
     step: float | None = None  # seconds between samples of a discrete model
+
+    def __repr__(self) -> str:
+        kind = "LinearModel" if self.step is None else f"LinearModel in steps of {self.step:g} s"
+        parts = {"states": self.states, "inputs": self.inputs, "outputs": self.outputs}
+        lists = (
+            f"{len(names)} {what}: {', '.join(names[:4])}{', …' * (len(names) > 4)}"
+            for what, names in parts.items()
+        )
+        return f"{kind}({'; '.join(lists)})"
 
     def eigenvalues(self) -> np.ndarray:
         """Eigenvalues of A, those with the largest real part first."""
@@ -51,7 +60,7 @@ class LinearModel(Displayed):
         return values[np.lexsort((values.imag, -values.real.round(12)))]
 
     def stable(self, margin: float = 0.0) -> bool:
-        """Whether every mode decays (discrete: lies inside the unit circle)."""
+        """Whether every mode decays by `margin`, 1/s, or more (discrete: so far inside the unit circle)."""
         values = self.eigenvalues()
         if self.step is not None:
             return bool((np.abs(values) < 1 - margin).all())
@@ -74,7 +83,7 @@ class LinearModel(Displayed):
         return sorted(result, key=lambda mode: mode.frequency)
 
     def response(self, omega: Iterable[float]) -> np.ndarray:
-        """C (jω − A)⁻¹ B + D at angular frequencies, (frequencies, outputs, inputs)."""
+        """C (jω − A)⁻¹ B + D at angular frequencies `omega`, rad/s, as (frequencies, outputs, inputs)."""
         eye = np.eye(len(self.A))
         points = (
             1j * np.asarray(list(omega))
@@ -98,7 +107,7 @@ class LinearModel(Displayed):
         try:
             import control
         except ImportError as error:
-            raise CutjointError(f"python-control is not installed; {brought_by('control')}") from error
+            raise CutjointError(f"python-control is not installed; {how_to_install('control')}") from error
         signals = {"states": self.states, "inputs": self.inputs, "outputs": self.outputs}
         names = {what: [name.replace(".", "/") for name in group] for what, group in signals.items()}
         blocks = (self.A, self.B, self.C, self.D)
@@ -135,7 +144,7 @@ class LinearModel(Displayed):
 class Mode:
     """One eigenvalue: frequency in hertz, damping ratio (1: no oscillation), joint displacements."""
 
-    eigenvalue: complex
-    frequency: float
-    damping: float
-    shape: dict[str, complex]
+    eigenvalue: complex  # 1/s
+    frequency: float  # hertz
+    damping: float  # ratio to the critical one
+    shape: dict[str, complex]  # joint -> displacement, the largest being 1

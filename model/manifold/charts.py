@@ -1,7 +1,7 @@
 """Charts by coordinate partitioning (paper 004, 2.3): which speeds are independent, and for how long.
 
-A chart is a reference pose r and a choice of dependent speeds, `free_v`, and among them of dependent
-coordinates, `free`: 1 for every dependent one, 0 for every independent one. They are the same unless
+A chart is a reference pose r and a choice of dependent speeds, `dependent_v`, and among them of dependent
+coordinates, `dependent_q`: 1 for every dependent one, 0 for every independent one. They are the same unless
 velocity constraints leave fewer speeds independent than coordinates. The choice is pivoted QR's: as many
 columns of G as its rank says, each the longest once those before it are taken out; the smallest pivot tells
 how far they are from dependence. All of it is traced, so that Python and FMU make the same choices.
@@ -12,12 +12,10 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from ..base.thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
 from ..equations.kinematics import outward
-from ..equations.loops import cut_loops
-from ..equations.prescribed import accelerated, driven_ties, tie_rows
-from ..equations.terms import Equations, once
-from ..equations.traced import closure
-from ..thresholds import FAR, JUMP, POOR, RANK, TIE, TINY
+from ..equations.motion_drives import acceleration_drives, driven_ties, tie_rows
+from ..equations.terms import Equations, at_rest, once
 
 
 class Ranks(NamedTuple):
@@ -70,15 +68,15 @@ def _pivot(rows: int, columns: int) -> ca.Function:
 @once
 def unitless_jacobian(eq: Equations) -> ca.Function:
     """(q, p) → G with lengths measured by the size of the mechanism: what rank and charts are judged by."""
-    G = closure(eq)(eq.q, eq.p)[1] * ca.DM(eq.scales.speeds / eq.scales.rows[:, None])
+    G = ca.densify(at_rest(eq).G) * ca.DM(eq.scales.speeds / eq.scales.rows[:, None])
     return ca.Function("unitless_jacobian", [eq.q, eq.p], [ca.densify(G)], ["q", "p"], ["G"])
 
 
 def driven_jacobian(eq: Equations) -> ca.Function:
     """(q, p) → the same with the rows of given accelerations behind."""
     motion = outward(eq.model, eq.q, ca.SX.zeros(eq.tree.nv, 1))
-    motors = accelerated(eq.mechanism)
-    rows = tie_rows(eq.model, driven_ties(eq.model, motion, cut_loops(eq.model, motion), motors))
+    motors = acceleration_drives(eq.mechanism)
+    rows = tie_rows(eq.model, driven_ties(eq.model, motion, motors))
     unitless = [row * ca.DM(eq.scales.speeds).T for row in ca.vertsplit(rows)] if motors else []
     J = ca.vertcat(unitless_jacobian(eq)(eq.q, eq.p), *unitless)
     return ca.Function("driven_jacobian", [eq.q, eq.p], [ca.densify(J)], ["q", "p"], ["J"])
@@ -91,38 +89,40 @@ def _levels(eq: Equations, G: Any, ranks: Ranks) -> list[tuple[Any, int]]:
 
 
 def partition(eq: Equations, ranks: Ranks) -> ca.Function:
-    """(q, p) → (free, free_v, regular): what depends on the rest at a pose; `regular` is 0 if nothing can."""
+    """(q, p) → (dependent_q, dependent_v, regular): what depends on the rest; `regular` is 0 if none can."""
     q, p = eq.symbols("q", "p")
     chosen, regular = [ca.MX.ones(eq.tree.nv, 1)], ca.MX(1)
     for G, rank in _levels(eq, unitless_jacobian(eq)(q, p), ranks):
-        free, smallest = pivots(G.shape, rank)(G, chosen[-1])
-        chosen.append(free)
+        dependent_q, smallest = pivots(G.shape, rank)(G, chosen[-1])
+        chosen.append(dependent_q)
         if G.numel():
             regular = ca.logic_and(regular, smallest >= RANK * ca.norm_inf(ca.vec(G)))
     results = [chosen[-1], chosen[1], regular]
-    return ca.Function("partition", [q, p], results, ["q", "p"], ["free", "free_v", "regular"])
+    return ca.Function("partition", [q, p], results, ["q", "p"], ["dependent_q", "dependent_v", "regular"])
 
 
 def margin(eq: Equations, ranks: Ranks) -> ca.Function:
-    """(q, d, free, free_v, p) → room: how far a chart is from being left, negative beyond; or NaN."""
-    q, d, free, free_v, p = eq.symbols("q", "d", "free", "free_v", "p")
+    """(q, d, dependent_q, dependent_v, p) → room: how far a chart is from being left; or NaN."""
+    q, d, dependent_q, dependent_v, p = eq.symbols("q", "d", "dependent_q", "dependent_v", "p")
     room = ca.MX(1 - POOR)
     allowed = ca.MX.ones(eq.tree.nv, 1)
-    for (G, rank), mine in zip(_levels(eq, unitless_jacobian(eq)(q, p), ranks), (free_v, free), strict=False):
+    for (G, rank), mine in zip(
+        _levels(eq, unitless_jacobian(eq)(q, p), ranks), (dependent_v, dependent_q), strict=False
+    ):
         if rank:
             choose = pivots(G.shape, rank)
             here = choose(G, mine)[1] / choose(G, allowed)[1] - POOR
             room = ca.if_else(room > here, here, room + 0 * here)  # NaN stays
-        allowed = free_v
+        allowed = dependent_v
     for move, link in eq.tree.moves:
         if not move.plain:
             room = ca.if_else(FAR - ca.norm_inf(d[link.v]) < room, FAR - ca.norm_inf(d[link.v]), room)
-    names = ["q", "d", "free", "free_v", "p"]
-    return ca.Function("margin", [q, d, free, free_v, p], [room], names, ["room"])
+    names = ["q", "d", "dependent_q", "dependent_v", "p"]
+    return ca.Function("margin", [q, d, dependent_q, dependent_v, p], [room], names, ["room"])
 
 
-def passed(eq: Equations, rank: int) -> ca.Function:
-    """(q, d, rate, v, dv; q0, d0, rate0, v0, dv0; free_v, p) → jumped: a singular pose was passed wrongly.
+def passes_singularity(eq: Equations, rank: int) -> ca.Function:
+    """(q, d, rate, v, dv; q0, d0, rate0, v0, dv0; dependent_v, p) → jumped: one was passed wrongly.
 
     At a singular pose two branches of closed poses meet, and a solver may leave on the wrong one, with
     speeds that jump. It can have passed one only if the dependent columns of G have changed by more than
@@ -131,18 +131,18 @@ def passed(eq: Equations, rank: int) -> ca.Function:
     """
     now = eq.symbols("q", "d", "rate", "v", "dv")
     before = eq.symbols("q0", "d0", "rate0", "v0", "dv0")
-    free, p = eq.symbols("free_v", "p")
+    dependent_v, p = eq.symbols("dependent_v", "p")
     (q, d, rate, v, dv), (q0, d0, rate0, v0, dv0) = now, before
     jumped = ca.MX(0)
     if rank:
         G, G0 = unitless_jacobian(eq)(q, p), unitless_jacobian(eq)(q0, p)
         choose = pivots(G.shape, rank)
-        near = ca.fmin(choose(G, free)[1], choose(G0, free)[1])
-        possible = near**2 < ca.sumsqr((G - G0) @ ca.diag(free))
+        near = ca.fmin(choose(G, dependent_v)[1], choose(G0, dependent_v)[1])
+        possible = near**2 < ca.sumsqr((G - G0) @ ca.diag(dependent_v))
         mean, moved = (rate + rate0) / 2 / eq.scales.speeds, (d - d0) / eq.scales.speeds
         tau = ca.dot(moved, mean) / ca.fmax(ca.sumsqr(mean), TINY)
         miss, *speeds = ((x / eq.scales.speeds) for x in (v - v0 - tau * (dv + dv0) / 2, v, v0))
         smooth = ca.sumsqr(miss) <= JUMP**2 * (ca.sumsqr(speeds[0]) + ca.sumsqr(speeds[1]))
         jumped = ca.logic_and(possible, ca.logic_not(smooth))
-    names = ["q", "d", "rate", "v", "dv", "q0", "d0", "rate0", "v0", "dv0", "free_v", "p"]
-    return ca.Function("passed", [*now, *before, free, p], [jumped], names, ["jumped"])
+    names = ["q", "d", "rate", "v", "dv", "q0", "d0", "rate0", "v0", "dv0", "dependent_v", "p"]
+    return ca.Function("passed", [*now, *before, dependent_v, p], [jumped], names, ["jumped"])

@@ -11,15 +11,16 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.drives import fading
+from ..base.thresholds import POSITION_SWEEPS
+from ..equations.functions import fading
 from ..equations.terms import Equations
 from ..equations.traced import decays, project_position, rates
-from ..thresholds import POSITION_SWEEPS
-from .judge import concluded, projected
 from .rank import grows_beside_manifold
-from .rest import inputs_later
-from .seat import told
+from .rotations import attitude_error
+from .singular_start import inputs_later
+from .step_error import newton_steps, project_and_estimate
 
+LAG = 1 / 1920  # of a steady spin, over θ⁵
 TERMS = 18  # of the power series of φ₃: the next is below round-off for |x| ≤ 1
 
 
@@ -39,38 +40,35 @@ def phi() -> ca.Function:
 
 
 def exponential(eq: Equations, inputs: str) -> ca.Function:
-    """(q, v, work, u, p, h) → (q, v, work, error): one step; an error above 1 is too large."""
-    nz, slope = eq.tree.nz, rates(eq)
-    m = eq.tree.nq - nz
-    q, v, work, w, p, h = symbols = eq.symbols("q", "v", "work", inputs, "p", "h")
-    onto = projected(project_position(eq), POSITION_SWEEPS if grows_beside_manifold(eq) else 0)
-    b = decays(eq)(q, v, p)
-    functions = phi().map(nz)
+    """(q, v, z, work, u, p, h) → (q, v, z, work, error): one step; an error above 1 is too large."""
+    slope = rates(eq)
+    q, v, z, work, w, p, h = symbols = eq.symbols("q", "v", "z", "work", inputs, "p", "h")
+    onto = newton_steps(project_position(eq), POSITION_SWEEPS if grows_beside_manifold(eq) else 0)
+    b = decays(eq)(q, v, z, p)
+    functions = phi().map(eq.tree.nz)
     E, f1, f2, f3 = (x.T for x in functions(-h * b.T))
     E2, g1, g2, _ = (x.T for x in functions(-h / 2 * b.T))
-    z0 = q[m:]
 
-    def at(q1: Any, z: Any, v1: Any, t: Any) -> tuple[Any, Any, Any, Any]:
+    def at(q1: Any, v1: Any, z1: Any, t: Any) -> tuple[Any, Any, Any, Any]:
         """Rates of coordinates, speeds and work, and N, at a stage."""
         now = inputs_later(eq, w, t)[: eq.u.numel()]
-        motion = told(eq, now, p)
-        dq, dv, power = slope(onto(ca.vertcat(q1, z), motion), v1, now, motion)
-        return dq[:m], dv, power, dq[m:] + b * z
+        dq, dv, dz, power = slope(onto(q1, eq.motions(now), p), v1, z1, now, p)
+        return dq, dv, power, dz + b * z1
 
-    q1, v1, w1, N1 = at(q[:m], z0, v, 0)
-    z2 = E2 * z0 + h / 2 * g1 * N1
-    q2, v2, w2, N2 = at(q[:m] + h / 2 * q1, z2, v + h / 2 * v1, h / 2)
-    z3 = E2 * z0 + h * ((g1 / 2 - g2) * N1 + g2 * N2)
-    q3, v3, w3, N3 = at(q[:m] + h / 2 * q2, z3, v + h / 2 * v2, h / 2)
-    z4 = E * z0 + h * ((f1 - 2 * f2) * N1 + 2 * f2 * N3)
-    q4, v4, w4, N4 = at(q[:m] + h * q3, z4, v + h * v3, h)
+    q1, v1, w1, N1 = at(q, v, z, 0)
+    z2 = E2 * z + h / 2 * g1 * N1
+    q2, v2, w2, N2 = at(q + h / 2 * q1, v + h / 2 * v1, z2, h / 2)
+    z3 = E2 * z + h * ((g1 / 2 - g2) * N1 + g2 * N2)
+    q3, v3, w3, N3 = at(q + h / 2 * q2, v + h / 2 * v2, z3, h / 2)
+    z4 = E * z + h * ((f1 - 2 * f2) * N1 + 2 * f2 * N3)
+    q4, v4, w4, N4 = at(q + h * q3, v + h * v3, z4, h)
     weights = f1 - 3 * f2 + 4 * f3, 2 * (f2 - 2 * f3), 4 * f3 - f2
-    z1 = E * z0 + h * (weights[0] * N1 + weights[1] * (N2 + N3) + weights[2] * N4)
-    ends = [
+    z5 = E * z + h * (weights[0] * N1 + weights[1] * (N2 + N3) + weights[2] * N4)
+    q5, v5, work5 = (
         a + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        for a, k1, k2, k3, k4 in ((q[:m], q1, q2, q3, q4), (v, v1, v2, v3, v4), (work, w1, w2, w3, w4))
-    ]
-    q5, v5, error = concluded(eq)(
-        q, v, work, ca.vertcat(ends[0], z1), *ends[1:], told(eq, inputs_later(eq, w, h)[: eq.u.numel()], p), 1
+        for a, k1, k2, k3, k4 in ((q, q1, q2, q3, q4), (v, v1, v2, v3, v4), (work, w1, w2, w3, w4))
     )
-    return ca.Function("single", symbols, [q5, v5, ends[2], error])
+    s = eq.motions(inputs_later(eq, w, h))
+    q5, v5, error = project_and_estimate(eq)(q, v, z, work, q5, v5, z5, work5, s, p, 1)
+    error = attitude_error(eq, error, v, h, LAG, h / 30 * (v3 - v2), 2)
+    return ca.Function("single", symbols, [q5, v5, z5, work5, error])

@@ -2,16 +2,18 @@
 
 import numpy as np
 
+from ..base.errors import AssemblyError
+from ..base.thresholds import ROUNDED_LOOP
 from ..describe.mechanism import Mechanism, Strut
 from ..describe.motors import Motor
 from ..equations.topology import Tree, drive_row
-from ..errors import AssemblyError
-from ..thresholds import ROUNDED_LOOP
 
 
 def loop_gaps(g: np.ndarray, tree: Tree) -> dict[str, float]:
     """Largest residual of each cut joint and coupling, metres or radians."""
-    return {cut: float(np.abs(g[rows]).max(initial=0.0)) for cut, rows in tree.rows.items()}
+    return {
+        tree.beside.get(cut, cut): float(np.abs(g[rows]).max(initial=0.0)) for cut, rows in tree.rows.items()
+    }
 
 
 def widest_gap(mechanism: Mechanism, tree: Tree, g: np.ndarray) -> str:
@@ -22,7 +24,7 @@ def widest_gap(mechanism: Mechanism, tree: Tree, g: np.ndarray) -> str:
     motor = _motor(mechanism, worst)
     if motor is not None:
         if isinstance(motor, Strut):
-            off = f"is {gaps[worst]:.3g} m off the length it is told"
+            off = f"is {gaps[worst]:.3g} m off its commanded length"
             return f"cylinder '{motor.name}' of '{mechanism.name}' {off}"
         where = f"is {gaps[worst]:.3g} m or rad from where motor '{motor.name}' drives it"
         return f"joint '{motor.joint}' of '{mechanism.name}' {where}"
@@ -37,7 +39,7 @@ def what_closes(mechanism: Mechanism, name: str) -> str:
     motor = _motor(mechanism, name)
     if motor is not None:
         if isinstance(motor, Strut):
-            return f"the length that cylinder '{motor.name}' is told"
+            return f"the commanded length of cylinder '{motor.name}'"
         return f"the motion that motor '{motor.name}' gives joint '{motor.joint}'"
     if tie is not None:
         return f"the coupling '{name}' of {', '.join((tie.joint, *tie.follows))}"
@@ -55,9 +57,10 @@ def open_loop(mechanism: Mechanism, gaps: dict[str, float]) -> AssemblyError:
     worst = max(gaps, key=lambda name: gaps[name])
     if mechanism.driven:
         motors = ", ".join(f"'{motor.name}'" for motor in mechanism.driven)
+        verb = "commands" if len(mechanism.driven) == 1 else "command"
         return AssemblyError(
-            f"'{mechanism.name}' can't follow what {motors} told it: {what_closes(mechanism, worst)} "
-            f"stays open by {gaps[worst]:.3g} m or rad; stay within its reach"
+            f"'{mechanism.name}' can't reach what {motors} {verb}: {what_closes(mechanism, worst)} "
+            f"is missed by {gaps[worst]:.3g} m or rad; command a motion within reach"
         )
     advice = (
         "check the positions of the joints in this loop, or give 'start' coordinates nearer to a closed pose"

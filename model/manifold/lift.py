@@ -11,8 +11,8 @@ from typing import Any
 
 import casadi as ca
 
+from ..base.thresholds import LIFT_TRIES, LONGEST, OPEN, TINY
 from ..equations.terms import Equations, once
-from ..thresholds import LIFT_TRIES, LONGEST, OPEN, TINY
 from .closing import Pieces, closing, follow, free_directions, pieces, pieces_by_joint
 
 
@@ -37,17 +37,18 @@ def displacement_rates(eq: Equations) -> ca.Function:
 
 
 def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
-    """(r, d, rate, x, y, free, free_v, p) → (d, q, v, rate, closed): the motion of independent entries.
+    """(r, d, rate, x, y, dependent_q, dependent_v, s, p)
+    → (d, q, v, rate, closed): the motion of independent entries.
 
     d and its rate are those of the last pose; the held entries of x and y are the new independent
-    displacements (not in `free`) and speeds (not in `free_v`). The search starts where the last rates lead:
-    by the time τ in which they change the independent entries most nearly as wanted. Near a singular pose
-    two branches of closed poses lie side by side, and this start is what leads on to the one that momentum
-    takes. No clock is asked: whoever sets states may do so in any order.
+    displacements (not in `dependent_q`) and speeds (not in `dependent_v`). The search starts where the last
+    rates lead: by the time τ in which they change the independent entries most nearly as wanted. Near a
+    singular pose two branches of closed poses lie side by side, and this start is what leads on to the one
+    that momentum takes. No clock is asked: whoever sets states may do so in any order.
     """
     use = use or pieces_by_joint(eq)
-    r, d, rate, x, y, p = eq.symbols("r", "d", "rate", "x", "y", "p")
-    f, f_v = (ca.MX.sym(name, *use.newton.size_in(2)) for name in ("free", "free_v"))
+    r, d, rate, x, y, s, p = eq.symbols("r", "d", "rate", "x", "y", "s", "p")
+    f, f_v = (ca.MX.sym(name, *use.newton.size_in(2)) for name in ("dependent_q", "dependent_v"))
 
     def dependent(z: Any, f: Any) -> Any:
         return f @ z if f.shape[1] > 1 else f * z
@@ -60,16 +61,17 @@ def lift(eq: Equations, use: Pieces | None = None) -> ca.Function:
     ahead = tau * dependent(rate, f)
     ahead = ca.if_else(ca.norm_inf(ahead / use.scales.speeds) < LONGEST, ahead, 0)
     search = closing(use, LIFT_TRIES, recentred=False)
-    first = search(r, near + ahead, f, p)
+    first = search(r, near + ahead, f, s, p)
     done = use.size(first[2]) < OPEN
     second = ca.Function.if_else("second", _stay(use), search)
-    _, d1, g, _ = second(done, r, ca.if_else(done, first[1], near), f, p)
+    _, d1, g, _ = second(done, r, ca.if_else(done, first[1], near), f, s, p)
     q = use.place(r, d1)
-    v = use.speeds(q, joined(rate, y, f_v), f_v, p)
+    v = use.speeds(q, joined(rate, y, f_v), f_v, s, p)
     results = [d1, q, v, displacement_rates(eq)(d1, v), use.size(g) < OPEN]
-    names = ["r", "d", "rate", "x", "y", *(("free", "free_v") if f.shape[1] == 1 else ("F", "F_v")), "p"]
+    masks = ("dependent_q", "dependent_v") if f.shape[1] == 1 else ("F", "F_v")
+    names = ["r", "d", "rate", "x", "y", *masks, "s", "p"]
     found = ["d_new", "q", "v", "rate_new", "closed"]
-    return ca.Function("lift", [r, d, rate, x, y, f, f_v, p], results, names, found)
+    return ca.Function("lift", [r, d, rate, x, y, f, f_v, s, p], results, names, found)
 
 
 def lift_along(eq: Equations) -> ca.Function:
@@ -79,5 +81,5 @@ def lift_along(eq: Equations) -> ca.Function:
 
 def _stay(use: Pieces) -> ca.Function:
     """The other branch of a second search: the first one was good."""
-    r, d, f, p = (ca.MX.sym(f"x{k}", *use.newton.size_in(k)) for k in (0, 1, 2, 4))
-    return ca.Function("stay", [r, d, f, p], [r, d, use.gap(r, d, p), ca.MX(0)])
+    r, d, f, s, p = (ca.MX.sym(f"x{k}", *use.newton.size_in(k)) for k in (0, 1, 2, 4, 5))
+    return ca.Function("stay", [r, d, f, s, p], [r, d, use.gap(r, d, s, p), ca.MX(0)])

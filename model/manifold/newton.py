@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..thresholds import ASSEMBLY_TRIES, OPEN
-from .closing import judged
+from ..base.thresholds import ASSEMBLY_TRIES, OPEN
+from .closing import judge_step
 from .rank import nearest_solution
 
 Array = np.ndarray
@@ -56,7 +56,7 @@ def descend(
         g_trial, J_trial = slope(trial)
         now = float(np.linalg.norm(g_trial))
         better, over, damping, count = (
-            float(v) for v in judged(history[-1] / mean, now / mean, damping, steps)
+            float(v) for v in judge_step(history[-1] / mean, now / mean, damping, steps)
         )
         if better:
             x, g, J = trial, g_trial, J_trial

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..base.thresholds import CARRIED, RANK, REACH, SAMPLES, TINY
 from ..equations.terms import Equations, described_start, once
 from ..equations.topology import Tree
 from ..equations.traced import retraction
-from ..thresholds import CARRIED, RANK, REACH, SAMPLES, TINY
 from .charts import unitless_jacobian
 from .closing import assembly
 
@@ -142,11 +142,11 @@ def grows_beside_manifold(eq: Equations) -> bool:
     """
     if not eq.tree.row_count:
         return False
-    (start, p), size = described_start(eq), eq.scales.speeds
+    (start, s, p), size = described_start(eq), eq.scales.speeds
     jacobian, place, close = unitless_jacobian(eq), retraction(eq), assembly(eq)
 
     def near(q: np.ndarray, delta: np.ndarray) -> np.ndarray | None:
-        new, _, _, closed = close(place(q, delta * size), np.ones(eq.tree.nv), p)
+        new, _, _, closed = close(place(q, delta * size), np.ones(eq.tree.nv), s, p)
         return np.array(new).ravel() if closed else None
 
     def G(q: np.ndarray) -> np.ndarray:

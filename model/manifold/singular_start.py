@@ -28,28 +28,34 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.prepared import metric
-from ..equations.prescribed import later_inputs
+from ..base.thresholds import AHEAD, NEAREST_TRIES, PARTED, RESOLVED, SAME_POSE, STILL, TINY
+from ..equations.motion_drives import later_inputs
 from ..equations.solve import onto_manifold
+from ..equations.solver_choice import metric
 from ..equations.terms import Equations, once
 from ..equations.traced import closure, project_position, rates, retraction
-from ..thresholds import AHEAD, NEAREST_TRIES, PARTED, RESOLVED, SAME_POSE, TINY
-from .judge import concluded, finished
 from .lift import displacement
+from .step_error import project_and_estimate, project_velocity_and_measure
 
 
 @once
 def from_rest(eq: Equations) -> ca.Function:
-    """(q, u, p) → (a, parted): the acceleration from rest; `parted` is 1 where G a = 0 gives another one."""
-    q, u, p = eq.symbols("q", "u", "p")
-    a0 = rates(eq)(q, ca.MX.zeros(eq.tree.nv, 1), u, p)[1]
+    """(q, z, u, p) → (a, parted): acceleration from rest; `parted` is 1 where G a = 0 gives another one.
+
+    In equilibrium all that is left of a₀ is round-off, which points off the loops: only its part along them
+    tells a singular pose, and only if it is more than what counts as rest.
+    """
+    q, z, u, p = symbols = eq.symbols("q", "z", "u", "p")
+    s = eq.motions(u)
+    a0 = project_velocity_and_measure(eq)(q, rates(eq)(q, ca.MX.zeros(eq.tree.nv, 1), z, u, p)[1], z, s, p)[0]
     length = ca.fmax(_size(eq, a0), TINY)
-    one, half = (nearest_closed(eq)(q, e / length * a0, p) / e * length for e in (AHEAD, AHEAD / 2))
+    one, half = (find_nearest_closed(eq)(q, e / length * a0, s, p) / e * length for e in (AHEAD, AHEAD / 2))
     a = 2 * half - one
     apart = _size(eq, a - a0)
-    sure = ca.logic_and(apart > PARTED * length, _size(eq, half - one) < apart)  # NaN is neither
+    told = ca.logic_and(apart > PARTED * length, _size(eq, half - one) < apart)  # NaN is neither
+    sure = ca.logic_and(told, length > STILL)
     results = [ca.if_else(sure, a, a0), sure]
-    return ca.Function("from_rest", [q, u, p], results, ["q", "u", "p"], ["a", "parted"])
+    return ca.Function("from_rest", symbols, results, ["q", "z", "u", "p"], ["a", "parted"])
 
 
 def _size(eq: Equations, d: Any) -> Any:
@@ -58,39 +64,39 @@ def _size(eq: Equations, d: Any) -> Any:
 
 
 @once
-def nearest_closed(eq: Equations) -> ca.Function:
-    """(q, d0, p) → d: of the closed pose q ⊕ d nearest to q ⊕ d0; NaN if the search does not settle."""
-    q, d0, p = eq.symbols("q", "d0", "p")
+def find_nearest_closed(eq: Equations) -> ca.Function:
+    """(q, d0, s, p) → d: of the closed pose q ⊕ d nearest to q ⊕ d0; NaN if the search does not settle."""
+    q, d0, s, p = symbols = eq.symbols("q", "d0", "s", "p")
     before = d = d0
-    at = closer(eq)(q, retraction(eq)(q, d0), p)
+    at = closer(eq)(q, retraction(eq)(q, d0), s, p)
     for _ in range(NEAREST_TRIES):
-        before, (d, at) = d, nearer(eq)(q, d0, p, at)
+        before, (d, at) = d, nearer(eq)(q, d0, at, s, p)
     settled = _size(eq, d - before) < SAME_POSE * _size(eq, d0)
-    return ca.Function("nearest_closed", [q, d0, p], [ca.if_else(settled, d, nan)])
+    return ca.Function("nearest_closed", symbols, [ca.if_else(settled, d, nan)])
 
 
 @once
 def nearer(eq: Equations) -> ca.Function:
-    """(q, d0, p, at) → (d, at): from a closed pose q ⊕ d towards q ⊕ d0, and back onto the loops."""
-    q, d0, p, at = eq.symbols("q", "d0", "p", "q1")
+    """(q, d0, at, s, p) → (d, at): from a closed pose q ⊕ d towards q ⊕ d0, and back onto the loops."""
+    q, d0, at, s, p = symbols = eq.symbols("q", "d0", "q1", "s", "p")
     d = displacement(eq)(q, at)
-    along = finished(eq)(at, d0 - d, p)[0]  # its tangents
-    return ca.Function("nearer", [q, d0, p, at], [d, closer(eq)(q, retraction(eq)(at, along), p)])
+    along = project_velocity_and_measure(eq)(at, d0 - d, ca.MX.zeros(eq.tree.nz, 1), s, p)[0]  # its tangents
+    return ca.Function("nearer", symbols, [d, closer(eq)(q, retraction(eq)(at, along), s, p)])
 
 
 @once
 def closer(eq: Equations) -> ca.Function:
-    """(q, at, p) → at: a Newton step onto the loops, and onto what velocity constraints allow from q on.
+    """(q, at, s, p) → at: a Newton step onto the loops, and onto what velocity constraints allow from q on.
 
     As short as in `project_position`, which it is where all rows hold poses.
     """
-    q, at, p = eq.symbols("q", "q1", "p")
+    q, at, s, p = symbols = eq.symbols("q", "q1", "s", "p")
     if all(eq.tree.holds_poses):
-        return ca.Function("closer", [q, at, p], [project_position(eq)(at, p)])
+        return ca.Function("closer", symbols, [project_position(eq)(at, s, p)])
     d = displacement(eq)(q, at)
-    slip = closure(eq)(retraction(eq)(q, d / 2), p)[1] @ d
-    miss = ca.if_else(ca.DM(eq.tree.holds_poses), closure(eq)(at, p)[0], slip)
-    return ca.Function("closer", [q, at, p], [retraction(eq)(at, mend(eq)(at, miss, p))])
+    slip = closure(eq)(retraction(eq)(q, d / 2), s, p)[1] @ d
+    miss = ca.if_else(ca.DM(eq.tree.holds_poses), closure(eq)(at, s, p)[0], slip)
+    return ca.Function("closer", symbols, [retraction(eq)(at, mend(eq)(at, miss, p))])
 
 
 @once
@@ -109,26 +115,28 @@ def inputs_later(eq: Equations, w: Any, t: Any) -> Any:
 
 
 def leaving(eq: Equations, ordinary: ca.Function) -> ca.Function:
-    """(q, v, work, u, p, h) → the results of an ordinary step, taken from rest by a where that is needed.
+    """(q, v, z, work, u, p, h) → the results of an ordinary step, taken from rest by a where that is needed.
 
     d = ½ a t² and v = a t, up to a pose that is regular enough for G to be trusted; ordinarily on from there.
     """
-    q, v, work, w, p, h = symbols = ordinary.mx_in()
-    a, u = eq.symbols("a")[0], w[: eq.u.numel()]
+    q, v, z, work, w, p, h = symbols = ordinary.mx_in()
+    a, u, s = eq.symbols("a")[0], w[: eq.u.numel()], eq.motions(w)
     t = ca.fmin(h, ca.sqrt(2 * RESOLVED / ca.fmax(_size(eq, a), TINY)))
-    q1, v1, _ = concluded(eq)(q, v, work, retraction(eq)(q, t**2 / 2 * a), t * a, work, p, 1)
-    work1 = work + t / 2 * rates(eq)(q1, v1, u, p)[2]  # power grows like t
+    q1, v1, _ = project_and_estimate(eq)(
+        q, v, z, work, retraction(eq)(q, t**2 / 2 * a), t * a, z, work, s, p, 1
+    )
+    work1 = work + t / 2 * rates(eq)(q1, v1, z, u, p)[3]  # power grows like t
     onward = ca.Function.if_else("onward", ordinary, _arrived(ordinary))
-    by_second = list(onward(h > t, q1, v1, work1, inputs_later(eq, w, t), p, h - t))
+    by_second = list(onward(h > t, q1, v1, z, work1, inputs_later(eq, w, t), p, h - t))
     ways = (
         ca.Function("by_second", [*symbols, a], by_second),
         ca.Function("by_first", [*symbols, a], ordinary.call(symbols, False, True)),
     )
-    best, parted = from_rest(eq)(q, u, p)
+    best, parted = from_rest(eq)(q, z, u, p)
     return ca.Function("leaving", symbols, list(ca.Function.if_else("leave", *ways)(parted, *symbols, best)))
 
 
 def _arrived(ordinary: ca.Function) -> ca.Function:
     """The other branch of going on: the start took the whole step, and there is nothing to say of it."""
     symbols = ordinary.mx_in()
-    return ca.Function("arrived", symbols, [*symbols[:3], ca.MX.zeros(ordinary.sparsity_out(3))])
+    return ca.Function("arrived", symbols, [*symbols[:4], ca.MX.zeros(ordinary.sparsity_out(4))])

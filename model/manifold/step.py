@@ -1,11 +1,12 @@
-"""One step of time: (q, v, work, u, p, h) → (q, v, work), the same for Python, FMU and ROS.
+"""One step of time: (q, v, z, work, u, p, h) → (q, v, z, work), the same for Python, FMU and ROS.
 
-A CasADi MX function that calls the traced kernels, so that the C it becomes is generated
+Runge-Kutta on the equations after index reduction, then projection onto positions and speeds that close the
+loops. A CasADi MX function that calls the traced kernels, so that the C it becomes is generated
 from the very functions that Python evaluates.
 
 Near a kinematic singularity a mechanism can turn within microseconds, and a step of the
 length that real time allows would jump over the turn. The step therefore judges itself
-(`judge.py`). If its errors are too large it is done again in sub-steps of its own choice, of
+(`step_error.py`). If its errors are too large it is done again in sub-steps of its own choice, of
 which there is a bounded number; far from singularities this costs nothing.
 
 Inputs are held during a step, or go along a straight line: then `w`, the inputs and their rates, is where
@@ -18,9 +19,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from ..equations.terms import Equations, at_rest
-from ..equations.traced import project_position, rates
-from ..thresholds import (
+from ..base.thresholds import (
     JUMP,
     MOST_SCALING,
     MOST_SUBSTEPS,
@@ -32,11 +31,14 @@ from ..thresholds import (
     TINY,
     UNDECIDED,
 )
+from ..equations.terms import Equations, at_rest
+from ..equations.traced import project_position, rates
 from .exponential import exponential
-from .judge import concluded, energy, opened, projected
+from .motion_projection import project_to_motion
 from .rank import grows_beside_manifold
-from .rest import inputs_later, leaving
-from .seat import seated, told
+from .rotations import attitude_error, spins, turned, turning
+from .singular_start import inputs_later, leaving
+from .step_error import energy, newton_steps, open_loops, project_and_estimate
 
 
 class Tableau(NamedTuple):
@@ -45,12 +47,18 @@ class Tableau(NamedTuple):
     nodes: tuple[float, ...]
     stages: tuple[tuple[float, ...], ...]
     weights: tuple[float, ...]
+    bend: tuple[float, ...]  # of the accelerations, zero where they go on evenly (`attitude_error`)
+    lag: float  # of a steady spin, over θ⁵; 0: rotations go on the group (`rotations.py`)
 
 
 # The classical one, for plain steps. Sub-steps, which are there to be right, are of fifth order (Dormand and
 # Prince, 1980): two stages more, a third fewer of them, and a tenth of the energy lost where motion is fast.
 CLASSICAL = Tableau(
-    (0.0, 0.5, 0.5, 1.0), ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6)
+    (0.0, 0.5, 0.5, 1.0),
+    ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)),
+    (1 / 6, 1 / 3, 1 / 3, 1 / 6),
+    (0.0, -1 / 30, 1 / 30, 0.0),
+    1 / 1920,
 )
 FINER = Tableau(
     (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0),
@@ -63,6 +71,8 @@ FINER = Tableau(
         (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
     ),
     (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+    tuple(e / 350 for e in (53 / 2187, 0.0, -1280 / 15309, 530 / 729, -1.0, 1696 / 5103)),
+    0.0,
 )
 TRY = len(FINER.nodes) / len(CLASSICAL.nodes)  # plain steps that a sub-step costs at most
 
@@ -82,10 +92,12 @@ class Growth(NamedTuple):
 _GROWTH = Growth(6, 0.65, 6)
 _AS_PLAIN = Growth(5, 0.6, 5)
 HELD, ALONG = "u", "w"  # how inputs go on during a step, and what they are called then
-# What a step says of itself: `stepped`.
-VERDICT = ("refined", "unsettled", "undecided", "made_up", "open", "tries")
-LEFT_OPEN = VERDICT.index("open")
-TRIES = VERDICT.index("tries")
+ARGUMENTS = ["q", "v", "z", "work", "u", "p", "h"]  # of every step
+# What a step says of itself: `step_with_substeps`.
+STEP_INFO = ("refined", "unsettled", "undecided", "made_up", "open", "tries")
+NO_VERDICT = {"is_diff_out": [True, True, True, True, False]}  # what is not differentiated
+LEFT_OPEN = STEP_INFO.index("open")
+TRIES = STEP_INFO.index("tries")
 BRANCHES = 8  # of a loop in a loop: what has nothing left to do is asked that often a level
 
 
@@ -97,39 +109,38 @@ def runge_kutta(eq: Equations, substeps: int = MOST_SUBSTEPS, inputs: str = HELD
     """
     plain = single(eq, inputs)
     if eq.tree.nz:
-        return stepped(eq, plain, substeps, _AS_PLAIN)
-    return stepped(eq, plain, substeps, _GROWTH, single(eq, inputs, FINER))
+        return step_with_substeps(eq, plain, substeps, _AS_PLAIN)
+    return step_with_substeps(eq, plain, substeps, _GROWTH, single(eq, inputs, FINER))
 
 
-def stepped(
+def step_with_substeps(
     eq: Equations, once: ca.Function, substeps: int, growth: Growth, finer: ca.Function | None = None
 ) -> ca.Function:
     """A step that is done again in sub-steps where its error is too large, and says so.
 
-    `once` is a single step, (q, v, work, u, p, h) → (q, v, work, error), and `finer` a sub-step if that is
-    another. With `substeps` 1 every step is a single one, come what may; otherwise that many may be tried
-    after it. The verdict says whether the step was done again in sub-steps, whether it is too coarse even so,
-    whether it had two ways to go on, how many joules had to be made up for, whether it leaves a loop open
-    (such a step is nobody's to take), and how many sub-steps were tried.
+    `once` is a single step, (q, v, z, work, u, p, h) → (q, v, z, work, error), and `finer` a sub-step if
+    that is another. With `substeps` 1 every step is a single one, come what may; otherwise that many may be
+    tried after it. The verdict says whether the step was done again in sub-steps, whether it is too coarse
+    even so, whether it had two ways to go on, how many joules had to be made up for, whether it leaves a loop
+    open (such a step is nobody's to take), and how many sub-steps were tried.
     """
-    names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new", "verdict"]
-    state = once.mx_in()
-    v, p = state[1], state[4]
+    names = ARGUMENTS, ["q_new", "v_new", "z_new", "work_new", "verdict"]
+    _, v, _, _, w, p, h = state = once.mx_in()
     *new, error = once(*state)
     if substeps <= 1:
-        looked = ca.Function.if_else("looked", opened(eq), _unopened(eq))
-        end = told(eq, inputs_later(eq, state[3], state[5]), p)
-        verdict = ca.vertcat(0, error > 1, 0, 0, looked(error > 1, new[0], end)[1], 0)
+        looked = ca.Function.if_else("looked", open_loops(eq), _unopened(eq))
+        end = eq.motions(inputs_later(eq, w, h))
+        verdict = ca.vertcat(0, error > 1, 0, 0, looked(error > 1, new[0], end, p)[1], 0)
         return _from_seat(eq, ca.Function("step", state, [*new, verdict], *names))
     both = [*state, *new, error]
-    other, wanted = refined(eq, once, finer or once, substeps, growth), error > 1
+    other, wanted = refine_step(eq, once, finer or once, substeps, growth), error > 1
     # a start from rest is looked at where steps are refined: others need not ask
     if eq.tree.cuts and not eq.tree.driven:
         again = ca.Function.if_else("again", other, _keep(once))
         first = [*state, *once.call(state, False, True)]  # called, so that it stands there once
         moving = ca.Function("moving", state, list(again(first[-1] > 1, *first)))
         symbols = _judged(once)
-        start = ca.Function("start", symbols, leaving(eq, moving).call(symbols[:6]))
+        start = ca.Function("start", symbols, leaving(eq, moving).call(symbols[: len(ARGUMENTS)]))
         choice = ca.Function.if_else("choice", start, other)
         other = ca.Function("other", symbols, list(choice(ca.sumsqr(symbols[1]) == 0, *symbols)))
         wanted = ca.logic_or(wanted, ca.sumsqr(v) == 0)
@@ -141,42 +152,51 @@ def _from_seat(eq: Equations, step: ca.Function) -> ca.Function:
     """The same step from where driven motions are told to be."""
     if not eq.tree.driven:
         return step
-    q, v, work, w, p, h = state = step.mx_in()
-    results = step(*seated(eq)(q, v, work, told(eq, w, p)), w, p, h)
+    q, v, z, work, w, p, h = state = step.mx_in()
+    q, v, work = project_to_motion(eq)(q, v, z, work, eq.motions(w), p)
+    results = step(q, v, z, work, w, p, h)
     return ca.Function("step", state, list(results), step.name_in(), step.name_out())
 
 
-def unjudged(eq: Equations) -> ca.Function:
-    """(q, v, work, u, p, h) → (q, v, work): a single step, to be differentiated."""
-    q, v, work, u, p, h = symbols = eq.symbols("q", "v", "work", "u", "p", "h")
-    state = seated(eq)(q, v, work, told(eq, u, p)) if eq.tree.driven else (q, v, work)
-    names = ["q", "v", "work", "u", "p", "h"], ["q_new", "v_new", "work_new"]
-    return ca.Function("unjudged", symbols, list(single(eq)(*state, u, p, h)[:3]), *names)
+def single_step(eq: Equations) -> ca.Function:
+    """(q, v, z, work, u, p, h) → (q, v, z, work, error): a single step, which is taken if error ≤ 1."""
+    q, v, z, work, u, p, h = symbols = eq.symbols(*ARGUMENTS)
+    if eq.tree.driven:
+        q, v, work = project_to_motion(eq)(q, v, z, work, eq.motions(u), p)
+    results = ["q_new", "v_new", "z_new", "work_new", "error"]
+    return ca.Function("unjudged", symbols, list(single(eq)(q, v, z, work, u, p, h)), ARGUMENTS, results)
 
 
 def single(eq: Equations, inputs: str = HELD, method: Tableau = CLASSICAL) -> ca.Function:
-    """(q, v, work, u, p, h) → (q, v, work, error): one step; an error above 1 is too large."""
+    """(q, v, z, work, u, p, h) → (q, v, z, work, error): one step; an error above 1 is too large."""
     if eq.tree.nz:
         return exponential(eq, inputs)
     slope = rates(eq)
-    q, v, work, w, p, h = eq.symbols("q", "v", "work", inputs, "p", "h")
-    stage = projected(project_position(eq), POSITION_SWEEPS if grows_beside_manifold(eq) else 0)
+    q, v, z, work, w, p, h = symbols = eq.symbols("q", "v", "z", "work", inputs, "p", "h")
+    stage = newton_steps(project_position(eq), POSITION_SWEEPS if grows_beside_manifold(eq) else 0)
+    on_group = not method.lag and spins(eq)  # then q is the displacement from the start
+    begin = ca.MX.zeros(v.shape) if on_group else q
     slopes: list[tuple[Any, Any, Any]] = []
     for node, taken in zip(method.nodes, method.stages, strict=True):
         now = inputs_later(eq, w, node * h)[: eq.u.numel()]
-        at_motion, at = told(eq, now, p), [q, v]
+        s, at = eq.motions(now), [begin, v]
         for part, (dq, dv, _) in zip(taken, slopes, strict=True):
             at = [at[0] + part * h * dq, at[1] + part * h * dv] if part else at
-        slopes.append(slope(stage(at[0], at_motion) if slopes else q, at[1], now, at_motion))
+        pose = turned(eq)(q, at[0]) if on_group and slopes else at[0]
+        dq, dv, _, power = slope(stage(pose, s, p) if slopes else q, at[1], z, now, p)
+        slopes.append((turning(eq)(*at) if on_group else dq, dv, power))
     q1, v1, work1 = (
         x + h * sum(weight * each for weight, each in zip(method.weights, rates, strict=True) if weight)
-        for x, rates in zip((q, v, work), zip(*slopes, strict=True), strict=True)
+        for x, rates in zip((begin, v, work), zip(*slopes, strict=True), strict=True)
     )
-    q1, v1, error = concluded(eq)(q, v, work, q1, v1, work1, at_motion, 1)
-    return ca.Function("single", [q, v, work, w, p, h], [q1, v1, work1, error])
+    q1 = turned(eq)(q, q1) if on_group else q1
+    q1, v1, error = project_and_estimate(eq)(q, v, z, work, q1, v1, z, work1, s, p, 1)
+    bend = sum(h * part * dv for part, (_, dv, _) in zip(method.bend, slopes, strict=True) if part)
+    error = attitude_error(eq, error, v, h, method.lag, bend, 2)
+    return ca.Function("single", symbols, [q1, v1, z, work1, error])
 
 
-def refined(
+def refine_step(
     eq: Equations, once: ca.Function, finer: ca.Function, substeps: int, growth: Growth
 ) -> ca.Function:
     """The same step in sub-steps of equal errors, as long as the last error lets them be.
@@ -196,10 +216,10 @@ def refined(
     direction, hence the branch, is the one that momentum chose, and no energy jumps. Running surfaces set
     the speed of what they carry: there nothing is scaled.
     """
-    sizes = [1, 1, 1, 1, *(once.size1_in(k) for k in range(6))]
+    sizes = [1, 1, 1, 1, *(once.size1_in(k) for k in range(len(ARGUMENTS)))]
     borders = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
     x = ca.MX.sym("x", borders[-1])
-    done, length, worst, tries, q, v, work, w, p, h = ca.vertsplit(x, borders)
+    done, length, worst, tries, q, v, z, work, w, p, h = ca.vertsplit(x, borders)
     if substeps < PATIENCE:  # few: each gets an equal share of what is left at least
         share = (1 - done) / (substeps - tries)
         forced, length = length <= share, ca.fmax(length, share)
@@ -207,27 +227,27 @@ def refined(
         weary = ca.logic_and(tries > 0, PATIENCE * ca.floor(tries / PATIENCE) == tries)
         forced = ca.logic_or(tries >= substeps - 1, ca.logic_and(weary, length <= SHORTEST))
         length = ca.if_else(forced, 1 - done, length)
-    *new, error = finer(q, v, work, inputs_later(eq, w, done * h), p, length * h)
+    *new, error = finer(q, v, z, work, inputs_later(eq, w, done * h), p, length * h)
     good = ca.logic_or(ca.logic_or(error <= SUBSTEP_ERROR, length <= SHORTEST), forced)
-    moved = [ca.if_else(good, a, b) for a, b in zip(new, (q, v, work), strict=True)]
+    moved = [ca.if_else(good, a, b) for a, b in zip(new, (q, v, z, work), strict=True)]
     at = done + ca.if_else(good, length, 0)
     wanted = _length(length, error, growth.order, growth.aim, 1 - at)
     worst = ca.if_else(good, ca.fmax(worst, error), worst)
     attempt = ca.Function("attempt", [x], [ca.vertcat(at, wanted, worst, tries + 1, *moved, w, p, h)])
     loop = _while(attempt, x[0] < 1 - SHORTEST / 2, x, substeps)
 
-    *state, q1, v1, work1, error1 = _judged(once)
-    q, v, work, w, p, h = state
+    *state, q1, v1, z1, work1, error1 = symbols = _judged(once)
+    q, v, z, work, w, p, h = state
     end = loop(ca.vertcat(0, _length(1, error1, growth.first, growth.aim, 1), 0, 0, *state))
-    _, _, worst, tries, *ended = ca.vertsplit(end, borders)[:7]
-    nz = eq.tree.nz  # of which no branch depends
-    place = ca.vertcat(ended[0][:-nz], ca.MX.zeros(nz, 1)) if nz else ended[0]
-    turned, straight = energy(eq)(place, ended[1] - v1, p)[0], energy(eq)(q1, v1, p)[0]
+    _, _, worst, tries, *ended = ca.vertsplit(end, borders)[:8]
+    beside = energy(eq)(ended[0], ended[1] - v1, ca.MX.zeros(z.shape), p)  # no branch depends on z
+    turned, straight = beside[0], energy(eq)(q1, v1, z1, p)[0]
     undecided = ca.logic_and(error1 <= UNDECIDED, turned > JUMP**2 * straight)
     undecided = undecided if eq.tree.cuts else ca.MX(0)  # an open tree has no singular pose
     leapt = ca.logic_or(undecided, error1 < worst)
-    q2, v2, work2 = (ca.if_else(leapt, a, b) for a, b in zip((q1, v1, work1), ended, strict=True))
-    before, after = energy(eq)(q, v, p), energy(eq)(q2, v2, p)
+    one = q1, v1, z1, work1
+    q2, v2, z2, work2 = (ca.if_else(leapt, a, b) for a, b in zip(one, ended, strict=True))
+    before, after = energy(eq)(q, v, z, p), energy(eq)(q2, v2, z2, p)
     drift = after[0] + after[1] - before[0] - before[1] - (work2 - work)
     scale = ca.sqrt(ca.fmin(ca.fmax(1 - drift / after[0], 1 / MOST_SCALING), MOST_SCALING))
     coarse = ca.if_else(leapt, error1, worst) > 1
@@ -235,9 +255,9 @@ def refined(
     v2 = ca.if_else(mended, scale * v2, v2)
     unsettled = ca.logic_and(coarse, ca.logic_not(undecided))
     made_up = ca.if_else(mended, ca.fabs(drift), 0)
-    end = told(eq, inputs_later(eq, w, h), p)
-    verdict = ca.vertcat(1, unsettled, undecided, made_up, opened(eq)(q2, end)[1], tries)
-    return ca.Function("refined", [*state, q1, v1, work1, error1], [q2, v2, work2, verdict])
+    left_open = open_loops(eq)(q2, eq.motions(inputs_later(eq, w, h)), p)[1]
+    verdict = ca.vertcat(1, unsettled, undecided, made_up, left_open, tries)
+    return ca.Function("refined", symbols, [q2, v2, z2, work2, verdict], NO_VERDICT)
 
 
 def _length(length: Any, error: Any, order: int, aim: float, left: Any) -> Any:
@@ -268,9 +288,10 @@ def _while(action: ca.Function, condition: Any, x: Any, most: int) -> ca.Functio
 
 
 def _unopened(eq: Equations) -> ca.Function:
-    """The other branch of `opened`: a good step leaves no loop open."""
-    q, p = eq.symbols("q", "p")
-    return ca.Function("unopened", [q, p], [ca.MX.zeros(eq.tree.row_count, 1), ca.MX.zeros(1, 1)])
+    """The other branch of `open_loops`: a good step leaves no loop open."""
+    return ca.Function(
+        "unopened", eq.symbols("q", "s", "p"), [ca.MX.zeros(eq.tree.row_count, 1), ca.MX.zeros(1, 1)]
+    )
 
 
 def _judged(once: ca.Function) -> list[Any]:
@@ -279,6 +300,7 @@ def _judged(once: ca.Function) -> list[Any]:
 
 
 def _keep(once: ca.Function) -> ca.Function:
-    """The other branch of `refined`: the single step was good."""
+    """The other branch of `refine_step`: the single step was good."""
     symbols = _judged(once)
-    return ca.Function("keep", symbols, [*symbols[6:9], ca.MX.zeros(len(VERDICT), 1)])
+    results = [*symbols[len(ARGUMENTS) : -1], ca.MX.zeros(len(STEP_INFO), 1)]
+    return ca.Function("keep", symbols, results, NO_VERDICT)

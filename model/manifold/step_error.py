@@ -10,16 +10,7 @@ from typing import Any
 
 import casadi as ca
 
-from ..equations.forces import applied
-from ..equations.functions import concise
-from ..equations.kinematics import outward
-from ..equations.loops import cut_loops
-from ..equations.outputs import energies
-from ..equations.prepared import loop_rates, merging_saves, metric
-from ..equations.spatial import lumped
-from ..equations.terms import Equations, at_rest, once
-from ..equations.traced import project_position
-from ..thresholds import (
+from ..base.thresholds import (
     ENERGY_ERROR,
     ENERGY_ROUND_OFF,
     HUGE,
@@ -29,32 +20,42 @@ from ..thresholds import (
     STEP_GAP,
     TINY,
 )
+from ..equations.forces import applied
+from ..equations.functions import concise
+from ..equations.kinematics import outward
+from ..equations.loops import cut_loops
+from ..equations.outputs import energies
+from ..equations.solver_choice import loop_rates, merging_saves, metric
+from ..equations.spatial import lump_point_masses
+from ..equations.terms import Equations, at_rest, once
+from ..equations.traced import project_position
 
 
 @once
-def concluded(eq: Equations) -> ca.Function:
-    """(q, v, work, q1, v1, work1, p, part) → (q1, v1, error): a step's end brought onto the loops, judged.
+def project_and_estimate(eq: Equations) -> ca.Function:
+    """(q, v, z, work, q1, v1, z1, work1, s, p, part) → (q1, v1, error): a step's end on the loops.
 
     The same for steps of fixed and of variable length; the latter allow themselves a part of the errors.
     """
-    q, v, work, q1, v1, work1, p = eq.symbols("q", "v", "work", "q1", "v1", "work1", "p")
+    names = ["q", "v", "z", "work", "q1", "v1", "z1", "work1", "s", "p"]
+    q, v, z, work, q1, v1, z1, work1, s, p = symbols = eq.symbols(*names)
     part = ca.MX.sym("part")
-    end = projected(project_position(eq), POSITION_SWEEPS)(q1, p)
-    speeds, loss, gap, kinetic, potential = finished(eq)(end, v1, p)
-    before = energy(eq)(q, v, p)
+    end = newton_steps(project_position(eq), POSITION_SWEEPS)(q1, s, p)
+    speeds, loss, gap, kinetic, potential = project_velocity_and_measure(eq)(end, v1, z1, s, p)
+    before = energy(eq)(q, v, z, p)
     drift = kinetic + potential - before[0] - before[1] - (work1 - work)
     others = ca.fabs(potential) + ca.fabs(work1 - work) + weight(eq)
     error = step_error(drift, loss, gap, kinetic, others, part)
-    names = ["q", "v", "work", "q1", "v1", "work1", "p", "part"], ["q_new", "v_new", "error"]
-    return ca.Function("concluded", [q, v, work, q1, v1, work1, p, part], [end, speeds, error], *names)
+    found = ["q_new", "v_new", "error"]
+    return ca.Function("concluded", [*symbols, part], [end, speeds, error], [*names, "part"], found)
 
 
-def projected(once: ca.Function, sweeps: int) -> Callable[[Any, Any], Any]:
-    """(q, p) → q: some Newton steps onto the manifold."""
+def newton_steps(once: ca.Function, sweeps: int) -> Callable[[Any, Any, Any], Any]:
+    """(q, s, p) → q: some Newton steps onto the manifold."""
 
-    def onto(q: Any, p: Any) -> Any:
+    def onto(q: Any, s: Any, p: Any) -> Any:
         for _ in range(sweeps):
-            q = once(q, p)
+            q = once(q, s, p)
         return q
 
     return onto
@@ -74,13 +75,13 @@ def step_error(drift: Any, loss: Any, gap: Any, kinetic: Any, others: Any, part:
 
 def weight(eq: Equations) -> float:
     """Potential energy that round-off is a part of, also where the sum of all bodies' is zero."""
-    mechanism = lumped(eq.described)
+    mechanism = lump_point_masses(eq.described)
     return sum(b.mass for b in mechanism.bodies) * math.hypot(*mechanism.gravity) * eq.scales.length
 
 
 @once
-def finished(eq: Equations) -> ca.Function:
-    """(q, v, p) → (v, loss, gap, kinetic, potential): v onto G v + b = 0, and what the step is judged by.
+def project_velocity_and_measure(eq: Equations) -> ca.Function:
+    """(q, v, z, s, p) → (v, loss, gap, kinetic, potential): v onto G v + b = 0, and what steps are judged by.
 
     The projection is the nearest in the mass metric. With S λ = G v + b half the square of its length
     there is ½ λᵀ(G v + b), the kinetic energy it takes away where no surface runs (b = 0); `gap` is the
@@ -94,24 +95,24 @@ def finished(eq: Equations) -> ca.Function:
     gap = ca.mmax(ca.fabs(at.g / eq.scales.rows)) if at.g.numel() else ca.SX(0)
     kinetic, potential = _energies(eq, v)
     results = [v, loss, gap, kinetic, potential]
-    return concise("finished", [eq.q, eq.v, eq.p], results, merged=merging_saves(eq))
+    return concise("finished", [eq.q, eq.v, eq.z, eq.s, eq.p], results, merged=merging_saves(eq))
 
 
 @once
-def opened(eq: Equations) -> ca.Function:
-    """(q, p) → (g, open): the residual of the loops, and whether it is so large that no step may leave it."""
+def open_loops(eq: Equations) -> ca.Function:
+    """(q, s, p) → (g, open): the residual of the loops; whether it is so large that no step may leave it."""
     g = at_rest(eq).g
     closed = ca.mmax(ca.fabs(g / eq.scales.rows)) <= REFUSED if g.numel() else ca.SX(1)
-    return ca.Function("opened", [eq.q, eq.p], [ca.densify(g), ca.densify(ca.logic_not(closed))])
+    return ca.Function("opened", [eq.q, eq.s, eq.p], [ca.densify(g), ca.densify(ca.logic_not(closed))])
 
 
 @once
 def energy(eq: Equations) -> ca.Function:
-    """(q, v, p) → (kinetic, potential)."""
-    return ca.Function("energy", [eq.q, eq.v, eq.p], list(_energies(eq, eq.v)))
+    """(q, v, z, p) → (kinetic, potential)."""
+    return ca.Function("energy", [eq.q, eq.v, eq.z, eq.p], list(_energies(eq, eq.v)))
 
 
 def _energies(eq: Equations, v: Any) -> tuple[Any, Any]:
-    motion = outward(eq.model, eq.q, v)
-    still = ca.SX.zeros(eq.u.shape)
-    return energies(eq, motion, v, applied(eq.model, motion, cut_loops(eq.model, motion), eq.q, v, still))
+    motion, still = outward(eq.model, eq.q, v), ca.SX.zeros(eq.u.shape)
+    loops = cut_loops(eq.model, motion)
+    return energies(eq, motion, v, applied(eq.model, motion, loops, eq.q, v, eq.z, still))

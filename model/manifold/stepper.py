@@ -6,13 +6,13 @@ from math import ceil
 
 import casadi as ca
 
+from ..base.thresholds import MOST_SUBSTEPS
 from ..equations.terms import Equations
-from ..thresholds import MOST_SUBSTEPS
 from .step import HELD
 
 
 @dataclass(frozen=True)
-class Stepper:
+class StepMethod:
     """A step of time by name. `trace` takes equations, the sub-steps, and how inputs go on during a step."""
 
     name: str

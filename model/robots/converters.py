@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import DescriptionError
 from ..describe.mechanism import Body, Coupling, Frame, Joint, Motor
 from ..describe.visuals import NamedFrame, Visual
-from ..errors import DescriptionError
 from ..joints.types import TYPES
 from .robot import WORLD, Robot, RobotJoint, RobotLink
 
@@ -111,6 +111,7 @@ def joint_of(
         *frames,
         pitch=joint.pitch,
         limits=joint.limits if kind.nq == 1 else (-inf, inf),
+        speed_limit=joint.speed_limit if kind.nq == 1 else inf,
         start=start,
         cut=cut,
         label=_label(joint.name, name),
@@ -145,4 +146,7 @@ def couplings_of(robot: Robot, joints: Mapping[str, str]) -> tuple[Coupling, ...
 
 def motors_of(robot: Robot, joints: Mapping[str, str]) -> tuple[Motor, ...]:
     ours = names(drive.name for drive in robot.drives)
-    return tuple(Motor(ours[d.name], joints[d.joint], d.limit) for d in robot.drives)
+    return tuple(
+        Motor(ours[d.name], joints[d.joint], d.limit, servo_stiffness=d.stiffness, servo_damping=d.damping)
+        for d in robot.drives
+    )

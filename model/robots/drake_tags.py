@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .placement import HERE, PlacedFrame, along, point_at
+from ..urdf.placement import HERE, PlacedFrame, along, point_at
 from .robot import RobotJoint
 from .xml_nodes import Node
 

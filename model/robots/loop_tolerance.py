@@ -10,18 +10,18 @@ from math import inf
 
 import numpy as np
 
-from ..thresholds import OPEN, ROUNDED_LOOP
-from .placement import HERE, PlacedFrame, along
+from ..base.thresholds import OPEN, ROUNDED_LOOP
+from ..urdf.placement import HERE, PlacedFrame, along
 from .robot import WORLD, Robot, RobotJoint
 
 ON_AXIS = "spherical-translational"
 
 
-def loosened(robot: Robot) -> Robot:
+def loosen_rounded_loops(robot: Robot) -> Robot:
     """The robot with a looser joint in every loop that its rounded numbers would keep open."""
     for closing in [joint for joint in robot.joints if joint.closes]:
-        place, above = _tree(robot)
-        ends = [_path(above, end) for end in (closing.parent, closing.child)]
+        place, above = spanning_tree(robot)
+        ends = [loop_path(above, end) for end in (closing.parent, closing.child)]
         if closing.child not in place or closing.parent not in place:
             continue
         shared = {joint.name for joint in ends[0]} & {joint.name for joint in ends[1]}
@@ -34,7 +34,7 @@ def loosened(robot: Robot) -> Robot:
     return robot
 
 
-def _tree(robot: Robot) -> tuple[dict[str, PlacedFrame], dict[str, tuple[RobotJoint, str]]]:
+def spanning_tree(robot: Robot) -> tuple[dict[str, PlacedFrame], dict[str, tuple[RobotJoint, str]]]:
     """Where links are at zero coordinates, and what holds each: the joint, and the link before it."""
     place: dict[str, PlacedFrame] = {WORLD: HERE}
     above: dict[str, tuple[RobotJoint, str]] = {}
@@ -53,7 +53,7 @@ def _tree(robot: Robot) -> tuple[dict[str, PlacedFrame], dict[str, tuple[RobotJo
     return place, above
 
 
-def _path(above: dict[str, tuple[RobotJoint, str]], link: str) -> list[RobotJoint]:
+def loop_path(above: dict[str, tuple[RobotJoint, str]], link: str) -> list[RobotJoint]:
     found = []
     while link in above:
         joint, link = above[link]
@@ -107,7 +107,7 @@ def _held_less(
 ) -> Robot:
     on_child = chosen.on_child
     if chosen.type == "spherical":
-        axis = next(iter(_path(_tree(robot)[1], closing.child)), closing)
+        axis = next(iter(loop_path(spanning_tree(robot)[1], closing.child)), closing)
         normal = _sides(axis, place)[0].R[:, 2]
         on_child = on_child @ along((place[chosen.child] @ on_child).R.T @ normal)
     looser = replace(chosen, type=ON_AXIS, on_child=on_child, closes=True)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..thresholds import MEETS
-from .placement import PlacedFrame, along, point_at, quaternion
+from ..base.thresholds import MEETS
+from ..urdf.placement import PlacedFrame, along, point_at, quaternion
 from .robot import Coupled, RobotJoint
 
 CONNECT, WELD, JOINT, TENDON = range(4)  # MuJoCo's numbers of equalities
@@ -95,7 +95,7 @@ def couplings(model: Any, notes: list[str]) -> list[Coupled]:
         first, second = (int(x[k]) for x in (m.eq_obj1id, m.eq_obj2id))
         q1 = float(m.qpos0[m.jnt_qposadr[first]])
         q2 = float(m.qpos0[m.jnt_qposadr[second]]) if second >= 0 else 0.0
-        constant, *rest = shifted([float(c) for c in m.eq_data[k][:5]], q2)
+        constant, *rest = shift_polynomial([float(c) for c in m.eq_data[k][:5]], q2)
         terms: dict[str, tuple[float, ...]] = {model.joints[first]: (1.0,)}
         if second >= 0 and any(rest):
             terms[model.joints[second]] = tuple(-c for c in rest)
@@ -119,7 +119,7 @@ def couplings(model: Any, notes: list[str]) -> list[Coupled]:
     return found
 
 
-def shifted(c: list[float], by: float) -> list[float]:
+def shift_polynomial(c: list[float], by: float) -> list[float]:
     """Coefficients of Σ cₖ (x − by)ᵏ in powers of x."""
     result = [0.0] * len(c)
     for k, ck in enumerate(c):

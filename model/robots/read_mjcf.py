@@ -5,6 +5,8 @@ taken out where a body's inertia does not follow from them or their files are mi
 MuJoCo's `qpos`: a joint with a `ref` is there at the pose in which the file draws it.
 """
 
+import subprocess
+import sys
 import warnings
 from math import inf
 from pathlib import Path
@@ -12,17 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..describe.flaws import nearest
-from ..errors import DescriptionError
+from ..base.errors import CutjointError, DescriptionError
+from ..base.subprocesses import run_program
+from ..base.untrusted import find_inside
+from ..describe.validation import nearest
+from ..urdf.placement import HERE, PlacedFrame, along, point_at, quaternion, turned_about_z
+from ..urdf.read_meshes import LARGEST_MESH, MEMORY, SECONDS, set_limits
 from .mjcf_actuators import with_actuators
 from .mjcf_equalities import couplings, loops
-from .placement import HERE, PlacedFrame, along, point_at, quaternion, turned_about_z
-from .robot import WORLD, Robot, RobotJoint, RobotLink, RobotVisual, left_out
+from .robot import WORLD, Robot, RobotJoint, RobotLink, RobotVisual, note_left_out
 from .xml_nodes import Node, inside, read_xml
 
 FREE, BALL, SLIDE, HINGE = range(4)  # MuJoCo's numbers of joint types
 _SHAPES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box"}  # and of geom types
 _MESHES = (".stl", ".obj", ".msh")  # what MuJoCo reads
+_GROWING = ("replicate", "composite", "flexcomp", "flex", "attach", "hfield", "size", "plugin")
 _HIDDEN = 3  # geoms of this group and above are not drawn by default: they are there to collide
 
 
@@ -45,26 +51,10 @@ def read_mjcf(path: Path, keyframe: str = "") -> Robot:
         import mujoco
     except ImportError:
         raise DescriptionError(f"{path}: install 'mujoco' (pip install mujoco) to read MJCF files") from None
-    _check_files(read_xml(path), path.parent, set())
-    before, said = mujoco.get_mju_user_warning(), list[str]()
-    notes: list[str] = []
-    mujoco.set_mju_user_warning(said.append)  # else MuJoCo writes them to a file where it was started
-    try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            spec = mujoco.MjSpec.from_file(str(path))
-            meshes, lacking = _without_meshes(mujoco, spec, path.parent)
-            notes += lacking
-            m = spec.compile()
-    except (ValueError, mujoco.FatalError) as error:
-        why = f"; {notes[0]}" if notes else ""  # masses of meshes that are missing
-        raise DescriptionError(f"{path}: MuJoCo: {' '.join(str(error).split())}{why}") from None
-    finally:
-        mujoco.set_mju_user_warning(before)
-    notes += [
-        f"MuJoCo warns: {' '.join(text.split())}"
-        for text in dict.fromkeys([*said, *(str(w.message) for w in warned)])
-    ]
+    grows = _check_files(read_xml(path), [path.parent], set())
+    if grows:
+        _try_elsewhere(path)
+    spec, m, meshes, notes = _compiled(mujoco, path, tried=grows)
     _check_numbers(m, path)
     meshed = {geom.id: mesh for geom, mesh in meshes}
     model = _model(mujoco, m)
@@ -87,6 +77,43 @@ def read_mjcf(path: Path, keyframe: str = "") -> Robot:
     return with_actuators(model, robot)
 
 
+def _compiled(mujoco: Any, path: Path, tried: bool) -> tuple[Any, Any, Any, list[str]]:
+    """What MuJoCo makes of a file, the geoms of meshes that are only shown, and notes."""
+    before, said = mujoco.get_mju_user_warning(), list[str]()
+    notes: list[str] = []
+    mujoco.set_mju_user_warning(said.append)  # else MuJoCo writes them to a file where it was started
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            spec = mujoco.MjSpec.from_file(str(path))
+            meshes, lacking = _without_meshes(mujoco, spec, path.parent)
+            notes += lacking
+            if spec.meshes and not tried:
+                _try_elsewhere(path)
+            m = spec.compile()
+    except (ValueError, mujoco.FatalError) as error:
+        why = f"; {notes[0]}" if notes else ""  # masses of meshes that are missing
+        raise DescriptionError(f"{path}: MuJoCo: {' '.join(str(error).split())}{why}") from None
+    finally:
+        mujoco.set_mju_user_warning(before)
+    notes += [
+        f"MuJoCo warns: {' '.join(text.split())}"
+        for text in dict.fromkeys([*said, *(str(w.message) for w in warned)])
+    ]
+    return spec, m, meshes, notes
+
+
+def _try_elsewhere(path: Path) -> None:
+    """Compile a file that may ask for any amount of memory or time where there is little of both."""
+    try:
+        words = [sys.executable, "-m", __name__, str(path), str(SECONDS)]
+        done = run_program(words, timeout=60 + 4 * SECONDS)
+    except subprocess.TimeoutExpired:
+        done = None
+    if done is None or done.returncode:
+        raise DescriptionError(f"{path}: MuJoCo takes too much memory or time for it, or fails")
+
+
 def _check_numbers(m: Any, path: Path) -> None:
     """Refuse what overflowed when MuJoCo normalized it."""
     unit = [(m.body_quat, 4), (m.body_iquat, 4), (m.site_quat, 4), (m.geom_quat, 4), (m.jnt_axis, 3)]
@@ -106,27 +133,33 @@ def _check_numbers(m: Any, path: Path) -> None:
         raise DescriptionError(f"{path}: it holds numbers too large to compute with")
 
 
-def _check_files(node: Node, folder: Path, seen: set[Path]) -> None:
+def _check_files(node: Node, folders: list[Path], seen: set[Path]) -> bool:
     """Refuse what names files outside the folder, and look into those that are included.
 
-    Meshes and textures may be named anywhere: textures are never opened, meshes where `_open_to_us` says so.
+    True if there is anything that may grow: MuJoCo makes a million bodies of a line.
+
+    Names start at the folder, or at that of the file that has them. Meshes and textures may be named
+    anywhere: textures are never opened, meshes where `_open_to_us` says so.
     """
+    grows = False
     for child in node:
         if child.get("file") and child.tag not in ("mesh", "texture"):
-            found = inside(child.get("file"), folder, child)
+            found = inside(child.get("file"), folders, child)
             if child.tag in ("include", "model") and found not in seen and found.is_file():
                 seen.add(found)
-                _check_files(read_xml(found), folder, seen)
-        _check_files(child, folder, seen)
+                grows |= _check_files(read_xml(found), [folders[0], found.parent], seen)
+        grows |= child.tag in _GROWING or (child.tag == "mesh" and bool(child.get("builtin")))
+        grows |= _check_files(child, folders, seen)
+    return grows
 
 
 def _open_to_us(file: Path, folder: Path) -> bool:
     """Whether a mesh is there, in the folder or beside it: `meshdir="../meshes"` is usual."""
     try:
-        near = file.resolve().is_relative_to(folder.resolve().parent)
-        return near and file.suffix.lower() in _MESHES and file.is_file()
-    except (OSError, ValueError):
+        found = find_inside(str(file.absolute()), [folder.resolve().parent])
+    except CutjointError:
         return False
+    return found.suffix.lower() in _MESHES and found.stat().st_size <= LARGEST_MESH
 
 
 def _without_meshes(mujoco: Any, spec: Any, folder: Path) -> tuple[list[tuple[Any, RobotVisual]], list[str]]:
@@ -163,7 +196,7 @@ def _without_meshes(mujoco: Any, spec: Any, folder: Path) -> tuple[list[tuple[An
     for kind in (spec.skins, spec.textures):
         for asset in list(kind):
             spec.delete(asset)
-    return shown, left_out("the masses of shapes whose files are missing:", dict.fromkeys(lacking))
+    return shown, note_left_out("the masses of shapes whose files are missing:", dict.fromkeys(lacking))
 
 
 def _model(mujoco: Any, m: Any) -> CompiledModel:
@@ -279,12 +312,12 @@ def _joint(
 def _left_out(model: CompiledModel) -> list[str]:
     """Notes on what the model has and a mechanism has not."""
     m = model.m
-    notes = left_out(
+    notes = note_left_out(
         "contacts of", [f"{m.ngeom} shapes"] if ((m.geom_contype | m.geom_conaffinity) > 0).any() else []
     )
     for kind, count in (("camera", m.ncam), ("light", m.nlight), ("sensor", m.nsensor)):
-        notes += left_out(f"{kind}s", [model.named(kind, k) for k in range(count)])
-    notes += left_out(
+        notes += note_left_out(f"{kind}s", [model.named(kind, k) for k in range(count)])
+    notes += note_left_out(
         "gravity compensation of", [b for k, b in enumerate(model.bodies) if m.body_gravcomp[k]]
     )
     if m.opt.density or m.opt.viscosity:
@@ -294,3 +327,21 @@ def _left_out(model: CompiledModel) -> list[str]:
         if values is not None and np.any(values):
             notes.append(f"left out: what is not linear in {what}")
     return notes
+
+
+def main(path: str, seconds: str) -> int:
+    """In a process of its own: whether a file can be compiled; what is wrong with it is said elsewhere."""
+    import mujoco
+
+    set_limits(MEMORY, int(seconds))
+    try:
+        _compiled(mujoco, Path(path), tried=True)
+    except DescriptionError as error:
+        return int("memory" in str(error))
+    except (MemoryError, RuntimeError):  # RuntimeError: of C++ without memory
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

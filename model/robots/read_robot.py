@@ -4,22 +4,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import DescriptionError
+from ..base.errors import DescriptionError
 from .robot import Robot
-from .translate import Imported, Wishes, translate
-from .xml_nodes import read_xml
-
-ENDINGS = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world")
+from .translate import Imported, ImportOptions, translate
+from .xml_nodes import Node, read_xml
 
 
-def is_robot(path: Path) -> bool:
-    """Whether a file's name says that it is a robot in another format."""
-    return path.suffix.lower() in ENDINGS
-
-
-def read_robot(path: Path, wishes: Wishes | None = None) -> Imported:
+def read_robot(path: Path, wishes: ImportOptions | None = None) -> Imported:
     """The mechanism of a file, not checked yet, and what there is to say about it."""
-    wishes = wishes or Wishes()
+    wishes = wishes or ImportOptions()
     with np.errstate(all="ignore"):  # what overflows is refused by name
         robot = _read(path, wishes)
         try:
@@ -28,7 +21,7 @@ def read_robot(path: Path, wishes: Wishes | None = None) -> Imported:
             raise DescriptionError(f"{path}: {error}") from None
 
 
-def _read(path: Path, wishes: Wishes) -> Robot:
+def _read(path: Path, wishes: ImportOptions) -> Robot:
     """Readers are imported when they are needed: MuJoCo's parser and xacro take their time."""
     root = read_xml(path)
     if wishes.loops and root.tag in ("mujoco", "sdf"):
@@ -36,9 +29,7 @@ def _read(path: Path, wishes: Wishes) -> Robot:
             f"{path}: only URDF has what closes its loops in another file; leave --loops out"
         )
     if path.suffix.lower() == ".xacro":
-        from .read_urdf import expanded
-
-        root = expanded(path)
+        root = _expanded(path, wishes)
     elif root.tag == "mujoco":
         from .read_mjcf import read_mjcf
 
@@ -57,3 +48,14 @@ def _read(path: Path, wishes: Wishes) -> Robot:
     raise DescriptionError(
         f"{path}: it starts with <{root.tag}>; robots start with <robot>, <mujoco> or <sdf>"
     )
+
+
+def _expanded(path: Path, wishes: ImportOptions) -> Node:
+    """A xacro file as plain XML: by us, or by the xacro package if the user trusts the file."""
+    if wishes.trust:
+        from .read_urdf import expand_trusted
+
+        return expand_trusted(path, wishes.arguments, wishes.packages)
+    from .expand_xacro import expand_xacro
+
+    return expand_xacro(path, wishes.arguments, wishes.packages)

@@ -11,9 +11,9 @@ from math import inf, pi, radians
 
 import numpy as np
 
-from ..thresholds import PARALLEL
+from ..base.thresholds import PARALLEL
+from ..urdf.placement import HERE, PlacedFrame, along, quaternion, roll_pitch_yaw
 from .drake_tags import drake_loops
-from .placement import HERE, PlacedFrame, along, quaternion, roll_pitch_yaw
 from .robot import (
     WORLD,
     Coupled,
@@ -21,7 +21,7 @@ from .robot import (
     RobotJoint,
     RobotLink,
     RobotVisual,
-    left_out,
+    note_left_out,
     reached_from,
     shapes_of,
 )
@@ -107,7 +107,7 @@ class _Model:
         closing, notes = drake_loops(node, self.link_of, self.frame_of)
         joints += closing
         self.notes += notes
-        self.notes += left_out("plugins", [p.get("name") for p in node.all("plugin")])
+        self.notes += note_left_out("plugins", [p.get("name") for p in node.all("plugin")])
         base = node.get("canonical_link") or next(iter(self.links))
         if base not in self.links:
             node.refuse(f"the canonical link '{base}' is not there")
@@ -210,7 +210,9 @@ class _Model:
         self.place(node.name(), node)
         visuals = shapes_of(node.all("visual"), self._visual, self.notes)
         if node.all("sensor"):
-            self.notes += left_out(f"sensors of {node.name()}:", [s.get("name") for s in node.all("sensor")])
+            self.notes += note_left_out(
+                f"sensors of {node.name()}:", [s.get("name") for s in node.all("sensor")]
+            )
         inertial = node.find("inertial")
         if inertial is None:
             self.notes.append(f"read: {node.name()} says no inertia; SDF makes it 1 kg and 1 kg.m2")
@@ -333,10 +335,10 @@ class _Model:
         if limit is not None and node.get("type") != "continuous":
             low, high = limit.number_in("lower", -inf), limit.number_in("upper", inf)
             low, high = (-inf if low < -_NONE else low), (inf if high > _NONE else high)
-            effort = limit.number_in("effort", -1.0)
-            if low < high:
-                joint = replace(joint, limits=(low, high))
-            joint = replace(joint, effort=effort if 0 < effort < _NONE else inf)
+            joint = replace(joint, limits=(low, high) if low < high else joint.limits)
+            given = (limit.number_in(key, -1.0) for key in ("effort", "velocity"))
+            effort, speed = (x if 0 < x < _NONE else inf for x in given)
+            joint = replace(joint, effort=effort, speed_limit=speed)
         if dynamics is not None:
             joint = replace(
                 joint,

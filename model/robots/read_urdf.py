@@ -4,21 +4,22 @@ A URDF joint's frame lies in the parent at `origin`; the child's frame is the jo
 or slides along, `axis` in the child's axes, through the child's origin.
 """
 
-import os
+import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 import numpy as np
 
-from ..errors import DescriptionError
-from ..programs import run_program
-from .placement import HERE, PlacedFrame, along, roll_pitch_yaw
-from .robot import Coupled, Drive, Robot, RobotJoint, RobotLink, RobotVisual, left_out, shapes_of
-from .xml_nodes import Node, parse_xml, read_xml
+from ..base.errors import DescriptionError
+from ..base.subprocesses import run_program
+from ..urdf.placement import HERE, PlacedFrame, along, roll_pitch_yaw
+from .robot import Coupled, Drive, Robot, RobotJoint, RobotLink, RobotVisual, note_left_out, shapes_of
+from .xml_nodes import Node, parse_xml
 
 _ELEMENTS = (
     *("link", "joint", "material", "transmission", "ros2_control", "sensor", "gazebo", "frame"),
@@ -40,14 +41,12 @@ TYPES = {
 }
 
 
-def expanded(path: Path) -> Node:
-    """What a xacro file becomes, by the `xacro` package in a process of its own."""
-    read_xml(path)  # refuses what is no XML, or not safe
-    program = [sys.executable, str(Path(__file__).with_name("expand_xacro.py")), str(path.resolve())]
-    kept = ("PATH", "PYTHONPATH", "AMENT_PREFIX_PATH", "SYSTEMROOT")
-    env = {key: os.environ[key] for key in kept if key in os.environ}
+def expand_trusted(path: Path, arguments: Mapping[str, str], packages: Sequence[Path]) -> Node:
+    """What a xacro file becomes by the xacro package, which runs whatever the file says."""
+    program = [sys.executable, "-m", f"{__package__}.run_xacro", str(path.resolve())]
+    program += [json.dumps(dict(arguments)), *map(str, packages)]
     try:
-        done = run_program(program, LONGEST_EXPANSION, env=env)
+        done = run_program(program, LONGEST_EXPANSION)
     except subprocess.TimeoutExpired:
         raise DescriptionError(f"{path}: xacro takes longer than {LONGEST_EXPANSION} s") from None
     if done.returncode:
@@ -72,8 +71,8 @@ def read_urdf(root: Node) -> Robot:
     collisions = [
         link.name for node, link in zip(root.all("link"), links, strict=True) if node.all("collision")
     ]
-    notes += left_out("collision shapes of", collisions)
-    notes += left_out("sensors", [n.get("name") for n in root.all("sensor")])
+    notes += note_left_out("collision shapes of", collisions)
+    notes += note_left_out("sensors", [n.get("name") for n in root.all("sensor")])
     drives = _drives(root, joints)
     notes += [f"left out: <{n.tag}> {n.get('name')}".rstrip() for n in root if not _known(n.tag)]
     return Robot(root.get("name") or "robot", links, joints, couplings, drives, base=base, notes=tuple(notes))
@@ -178,14 +177,15 @@ def _joint(node: Node, notes: list[str]) -> RobotJoint:
     axes = along(axis_of(node)) if TYPES[kind] not in ("fixed", "free", "spherical") else HERE
     at = origin(node.find("origin")) @ axes
     joint = RobotJoint(name, TYPES[kind], parent, child, at, axes, armature=_rotor(node))
-    return resisted(joint, node, notes)
+    return with_resistance(joint, node, notes)
 
 
-def resisted(joint: RobotJoint, node: Node, notes: list[str]) -> RobotJoint:
+def with_resistance(joint: RobotJoint, node: Node, notes: list[str]) -> RobotJoint:
     """The joint with the limits, effort, damping and friction that its element says."""
     limit, kind = node.find("limit"), node.get("type").lower()
     if limit is not None:
-        joint = replace(joint, effort=limit.number("effort", 0.0) or inf)
+        effort, speed = (limit.number(key, 0.0) for key in ("effort", "velocity"))
+        joint = replace(joint, effort=effort or inf, speed_limit=speed if speed > 0 else inf)
         if kind in ("revolute", "prismatic"):
             low, high = limit.number("lower", 0.0), limit.number("upper", 0.0)
             if low < high:

@@ -14,14 +14,14 @@ from math import inf
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from ..base.thresholds import MASSLESS, MEETS, PARALLEL
 from ..describe.drawing import euler_parameters
 from ..describe.mechanism import GROUND
-from ..thresholds import MASSLESS, MEETS, PARALLEL
-from .placement import HERE, PlacedFrame, along, turned_about_z
+from ..urdf.placement import HERE, PlacedFrame, along, turned_about_z
 from .robot import WORLD, Robot, RobotFrame, RobotJoint, RobotLink, RobotVisual
 
 
-def merged(robot: Robot) -> Robot:
+def merge_fixed_joints(robot: Robot) -> Robot:
     """The robot without fixed joints, but for those that close loops; masses and shapes move along."""
     place: dict[str, tuple[str, PlacedFrame]] = {}  # link -> what carries it, and where on that
     fixed = [joint for joint in robot.joints if joint.type == "fixed" and not joint.closes]
@@ -71,11 +71,22 @@ def merged(robot: Robot) -> Robot:
     visuals = _shapes((k, place[k.name][1]) for k in robot.links if place[k.name][0] == WORLD)
     gone = [k.name for k in robot.links if place[k.name][0] != k.name and k.name != GROUND]
     frames = tuple(RobotFrame(name, *place[name]) for name in gone)
-    return without(
-        replace(
-            robot, links=tuple(links), joints=tuple(joints), notes=tuple(notes), fixed=visuals, frames=frames
-        )
-    )
+    robot = replace(robot, links=tuple(links), fixed=visuals, frames=frames, notes=tuple(notes))
+    return without(replace(_hold_mimics(robot, {joint.name for joint in fixed}), joints=tuple(joints)))
+
+
+def _hold_mimics(robot: Robot, fixed: set[str]) -> Robot:
+    """The robot whose couplings know that fixed joints are at zero: what follows only them is held."""
+    found, notes = [], []
+    for coupled in robot.couplings:
+        follower, *others = coupled.terms
+        if follower not in fixed and fixed & set(others):
+            moving = {name: c for name, c in coupled.terms.items() if name not in fixed}
+            coupled = replace(coupled, terms=moving)
+            if len(moving) == 1:
+                notes.append(f"held: joint {follower}, since what it mimics is fixed")
+        found.append(coupled)
+    return replace(robot, couplings=tuple(found), notes=(*robot.notes, *notes))
 
 
 def _from_the_root(robot: Robot) -> list[str]:
@@ -136,7 +147,7 @@ def massless(robot: Robot) -> set[str]:
     }
 
 
-def lightened(robot: Robot) -> Robot:
+def prune_massless_links(robot: Robot) -> Robot:
     """The robot without links of no mass at the ends of branches, and with balls for hinges that make one."""
     while True:
         light = massless(robot)

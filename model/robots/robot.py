@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DescriptionError
-from .placement import HERE, PlacedFrame
+from ..base.errors import DescriptionError
+from ..urdf.placement import HERE, PlacedFrame
 from .xml_nodes import Node
 
 WORLD = ""  # the link that is the ground; no file can name a link so
@@ -71,6 +71,7 @@ class RobotJoint:
     on_child: PlacedFrame = HERE
     limits: tuple[float, float] = (-inf, inf)
     effort: float = inf
+    speed_limit: float = inf
     damping: float = 0.0
     friction: float = 0.0
     stiffness: float = 0.0
@@ -92,11 +93,13 @@ class Coupled:
 
 @dataclass(frozen=True)
 class Drive:
-    """A motor on a joint; its input is the joint's torque or force."""
+    """A motor on a joint; its input is a torque or force, or with a stiffness the position that it holds."""
 
     name: str
     joint: str
     limit: float = inf
+    stiffness: float = 0.0
+    damping: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +133,7 @@ def reached_from(links: Iterable[str], ties: Iterable[tuple[str, str]]) -> set[s
     return reached
 
 
-def left_out(what: str, names: Any) -> list[str]:
+def note_left_out(what: str, names: Any) -> list[str]:
     """A note on things that were not read, by name; none if there are none."""
     found = [str(name) for name in names]
     return [f"left out: {what} {', '.join(found)}"] if found else []

@@ -9,22 +9,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..describe.flaws import nearest
+from ..base.errors import DescriptionError
+from ..base.thresholds import INERTIA_ROUND_OFF, INERTIA_ROUNDED, PARALLEL, ROTOR_MASS
 from ..describe.mechanism import GROUND, Mechanism
-from ..errors import DescriptionError
+from ..describe.validation import nearest
 from ..joints.types import TYPES
-from ..thresholds import INERTIA_ROUND_OFF, INERTIA_ROUNDED, PARALLEL, ROTOR_MASS
-from .items import body_of, couplings_of, frames_of, joint_of, motors_of, names, our_word, visuals_of
-from .placement import HERE, PlacedFrame, quaternion
-from .rigid import lightened, massless, merged, principal, without
+from ..urdf.placement import HERE, PlacedFrame, quaternion
+from .converters import (
+    body_of,
+    couplings_of,
+    frames_of,
+    joint_of,
+    motors_of,
+    names,
+    our_word,
+    visuals_of,
+)
+from .loop_mending import mend_rounded_loops
+from .loop_tolerance import ON_AXIS, loosen_rounded_loops
+from .rigid import massless, merge_fixed_joints, principal, prune_massless_links, without
 from .robot import WORLD, Drive, Robot, RobotJoint, RobotLink, reached_from
-from .rounded import ON_AXIS, loosened
 
 FIXED, FLOATING = "fixed", "floating"
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ImportOptions:
     """What the owner of a file decides where the file leaves it open, or wants otherwise.
 
     base : "fixed" or "floating", None as the file says.
@@ -32,6 +42,9 @@ class Wishes:
     loops : a file beside a URDF that says what closes.
     start : coordinates by joint, from which loops are closed; or the name of an MJCF keyframe.
     accept_inertia : whether inertias that no body can have are repaired, however far off.
+    trust : whether a xacro file is handed to the xacro package, which runs whatever it says.
+    arguments : values of a xacro file's arguments.
+    packages : folders that hold ROS packages, which a xacro file may read too.
     """
 
     base: str | None = None
@@ -39,17 +52,21 @@ class Wishes:
     loops: Path | None = None
     start: Mapping[str, Any] | str = field(default_factory=dict)
     accept_inertia: bool = False
+    trust: bool = False
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    packages: tuple[Path, ...] = ()
 
 
 class Imported(NamedTuple):
     """A mechanism, not checked yet, and what was read, repaired, merged and left out."""
 
     mechanism: Mechanism
-    report: tuple[str, ...]
+    report: tuple[str, ...]  # a line for each thing that was changed or left out
 
 
-def translate(robot: Robot, wishes: Wishes) -> Imported:
+def translate(robot: Robot, wishes: ImportOptions) -> Imported:
     """Our description of a robot."""
+    robot = _driven(_started(robot, wishes), wishes)
     counts = (
         f"{len(robot.links)} links",
         f"{sum(not j.closes for j in robot.joints)} joints",
@@ -58,8 +75,8 @@ def translate(robot: Robot, wishes: Wishes) -> Imported:
         f"{len(robot.drives)} motors",
     )
     robot = replace(robot, notes=(f"read: {', '.join(counts)}", *robot.notes))
-    robot = _driven(_started(robot, wishes), wishes)
-    robot = loosened(lightened(merged(_based(robot, wishes))))
+    robot = prune_massless_links(merge_fixed_joints(_based(robot, wishes)))
+    robot = mend_rounded_loops(loosen_rounded_loops(robot))
     if not robot.links:
         raise DescriptionError(
             f"nothing moves in '{robot.name}': every link is fixed to the ground; "
@@ -99,14 +116,14 @@ def translate(robot: Robot, wishes: Wishes) -> Imported:
     renamed = [f"{old} → {new}" for old, new in (bodies | joints).items() if old != new]
     notes += [f"renamed: {', '.join(renamed)}"] if renamed else []
     carried = sorted(bodies[name] for name in light)
-    notes += [f"carried along: {', '.join(carried)}, without mass"] if carried else []
+    notes += [f"massless links: {', '.join(carried)}"] if carried else []
     return Imported(mechanism, tuple(notes))
 
 
 # -- what the owner decides ------------------------------------------------------------------------
 
 
-def _based(robot: Robot, wishes: Wishes) -> Robot:
+def _based(robot: Robot, wishes: ImportOptions) -> Robot:
     """The robot with its base joined to the ground."""
     tree = [joint for joint in robot.joints if not joint.closes]
     held = [joint for joint in tree if WORLD in (joint.parent, joint.child)]
@@ -136,7 +153,7 @@ def _free_pose(joint: RobotJoint) -> PlacedFrame:
     return quaternion(joint.start[:3], joint.start[3:]) if joint.start else HERE
 
 
-def _started(robot: Robot, wishes: Wishes) -> Robot:
+def _started(robot: Robot, wishes: ImportOptions) -> Robot:
     """The robot in the pose that the owner wants."""
     if isinstance(wishes.start, str):  # a keyframe, which the reader of MJCF has put in
         return robot
@@ -156,7 +173,7 @@ def _started(robot: Robot, wishes: Wishes) -> Robot:
     return replace(robot, joints=joints)
 
 
-def _driven(robot: Robot, wishes: Wishes) -> Robot:
+def _driven(robot: Robot, wishes: ImportOptions) -> Robot:
     """The robot with the motors that are wanted.
 
     Where neither file nor owner says which, every joint of one freedom that has an effort and mimics none is
@@ -169,7 +186,9 @@ def _driven(robot: Robot, wishes: Wishes) -> Robot:
             found = [joint for joint in single if fnmatchcase(joint.name, pattern)]
             if not found:
                 hint = nearest(pattern, [joint.name for joint in single])
-                raise DescriptionError(f"drive: there is no joint '{pattern}' with one freedom; {hint}")
+                raise DescriptionError(
+                    f"drive: there is no joint '{pattern}' with one degree of freedom; {hint}"
+                )
             chosen += [joint for joint in found if joint not in chosen]
     elif robot.drives:
         return robot
@@ -179,7 +198,9 @@ def _driven(robot: Robot, wishes: Wishes) -> Robot:
     else:
         follow = {next(iter(coupled.terms)) for coupled in robot.couplings if coupled.terms}
         chosen = [joint for joint in single if joint.effort < inf and joint.name not in follow]
-    return replace(robot, drives=tuple(Drive(joint.name, joint.name, joint.effort) for joint in chosen))
+    limits = {drive.joint: drive.limit for drive in robot.drives}
+    drives = tuple(Drive(j.name, j.name, limits.get(j.name, j.effort)) for j in chosen)
+    return replace(robot, drives=drives)
 
 
 # -- masses ----------------------------------------------------------------------------------------
@@ -223,8 +244,8 @@ def _inertia(link: RobotLink, normal: np.ndarray | None, accept: bool, notes: li
     if part > INERTIA_ROUNDED and not accept and not along:
         raise DescriptionError(
             f"link '{link.name}' has the principal moments of inertia {shown}, which no body has: the "
-            f"largest exceeds the sum of the others by {100 * part:.3g} %; mend them, or accept a repair "
-            "by 'cutjoint import --accept-inertia'"
+            f"largest exceeds the sum of the others by {100 * part:.3g} %; mend them, or accept a repair: "
+            "--accept-inertia of any command, accept_inertia=True of load, accept_inertia of the node"
         )
     kept = along[0] if along else 2
     low, high = (k for k in range(3) if k != kept)

@@ -12,9 +12,9 @@ from xml.etree import ElementTree as xml
 from ..describe.mechanism import Joint, Mechanism, outer_name
 from ..describe.yaml_text import dump
 from ..equations.topology import span
-from .outgoing import put, simple, unsaid
-from .placement import of_frame
-from .write_urdf import UrdfTree, put_origin
+from ..urdf.placement import of_frame
+from ..urdf.write_urdf import UrdfTree, add_origin
+from ..urdf.writer_common import add_element, simple, unsaid
 
 # Dialect -> the types of joints that can close a loop in it; those of a tree are not closed at all.
 DIALECTS: dict[str, tuple[str, ...]] = {
@@ -84,16 +84,16 @@ def _pairs(
 
 def _loop(writing: UrdfTree, joint: Joint) -> None:
     """Both frames turned as the joint's are, so that its axis is z in either."""
-    element = put(writing.root, "loop", name=outer_name(joint), type=joint.type)
+    element = add_element(writing.root, "loop", name=outer_name(joint), type=joint.type)
     sides = ("predecessor", joint.parent, joint.on_parent), ("successor", joint.child, joint.on_child)
     for word, body, frame in sides:
-        put_origin(put(element, word, link=writing.names[body]), of_frame(frame))
-    put(element, "axis", xyz="0 0 1")
+        add_origin(add_element(element, word, link=writing.names[body]), of_frame(frame))
+    add_element(element, "axis", xyz="0 0 1")
 
 
 def _transmission(root: xml.Element, motor: str, joint: str) -> None:
-    element = put(root, "transmission", name=f"{motor}_transmission")
-    put(element, "type").text = "transmission_interface/SimpleTransmission"
+    element = add_element(root, "transmission", name=f"{motor}_transmission")
+    add_element(element, "type").text = "transmission_interface/SimpleTransmission"
     for word, name in (("joint", joint), ("actuator", motor)):
-        side = put(element, word, name=name)
-        put(side, "hardwareInterface").text = "hardware_interface/EffortJointInterface"
+        side = add_element(element, word, name=name)
+        add_element(side, "hardwareInterface").text = "hardware_interface/EffortJointInterface"

@@ -12,18 +12,19 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..describe.flaws import nearest
-from ..describe.yaml_text import built, text_of
-from ..errors import DescriptionError
+from ..base.errors import DescriptionError
+from ..describe.validation import nearest
+from ..describe.yaml_text import build_from_text, text_of
+from ..urdf.placement import HERE, PlacedFrame, along, roll_pitch_yaw
 from .drake_tags import drake_loops
-from .placement import HERE, PlacedFrame, along, roll_pitch_yaw
 from .read_sdf import joints_between
-from .read_urdf import TYPES, axis_of, origin, resisted
+from .read_urdf import TYPES, axis_of, origin, with_resistance
 from .robot import Coupled, Drive, Robot, RobotJoint
 from .xml_nodes import Node
 
@@ -38,7 +39,8 @@ def with_loops(robot: Robot, root: Node, path: Path, loops: Path | None) -> Robo
         robot = _with(robot, found)
     robot = replace(robot, couplings=robot.couplings + tuple(_couplings(robot, root)))
     for file in [loops] if loops else _beside(path):
-        robot = built(text_of(file), str(file), lambda values: _from_yaml(robot, values, loops is not None))  # noqa: B023
+        add = partial(_from_yaml, robot, asked=loops is not None)
+        robot = build_from_text(text_of(file), str(file), add)
     return _with(robot, _closing(robot))
 
 
@@ -48,7 +50,7 @@ def _with(robot: Robot, found: Found) -> Robot:
 
 def _beside(path: Path) -> list[Path]:
     """YAML files that exporters put beside a URDF; our own descriptions are told apart by their keys."""
-    names = (f"{path.stem}.yaml", f"{path.stem}.yml", *_SIDECARS)
+    names = (f"{path.stem}.loops.yaml", f"{path.stem}.yaml", f"{path.stem}.yml", *_SIDECARS)
     folders = (path.parent, path.parent.parent / "config") if path.parent.name == "urdf" else (path.parent,)
     return [file for folder in folders for name in names if (file := folder / name).is_file()]
 
@@ -108,7 +110,7 @@ def _closing_joint(
     on = [frame @ (turned or along(axis)) for frame, axis in zip(frames, axes, strict=True)]
     name = node.get("name") or f"loop_{links[0]}_{links[1]}"
     joint = RobotJoint(name, kind, links[0], links[1], on[0], on[1], closes=True)
-    return resisted(joint, node, notes)
+    return with_resistance(joint, node, notes)
 
 
 def _couplings(robot: Robot, root: Node) -> list[Coupled]:

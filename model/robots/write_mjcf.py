@@ -1,11 +1,12 @@
 """A mechanism as MJCF: nested bodies, several joints a body, equalities that close its loops.
 
-A joint lies in its body's own frame, so no links without mass are needed. Loops are `connect`s of sites, two
-on the axis of a hinge, and `weld`s; couplings are `joint` equalities, sums of several joints fixed tendons.
-MuJoCo's equalities are springs: they are made as stiff as its step allows.
+A joint lies in its body's own frame, so no links without mass are needed. Bodies are drawn where they start.
+Loops are `connect`s of sites, two on the axis of a hinge, and `weld`s; couplings are `joint` equalities, sums
+of several joints fixed tendons. MuJoCo's equalities are springs, as stiff as its step allows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf, isfinite
 from xml.etree import ElementTree as xml
 
@@ -13,13 +14,24 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..describe.mechanism import GROUND, Body, Coupling, Joint, Mechanism, outer_name
+from ..describe.motors import plain
 from ..describe.visuals import Visual
 from ..equations.scales import scales
-from ..equations.single_joints import chain
+from ..equations.single_joints import SingleJoint, chain
 from ..equations.topology import span
 from ..joints.types import TYPES
-from .outgoing import TreeJoint, body_names, digits, document, put, unsaid, visuals_by_body, way_out
-from .placement import PlacedFrame, of_frame, point_at, quaternion
+from ..urdf.placement import PlacedFrame, of_frame, point_at, quaternion
+from ..urdf.writer_common import (
+    TreeJoint,
+    add_element,
+    body_names,
+    digits,
+    document,
+    unsaid,
+    visuals_by_body,
+    way_out,
+)
+from .mjcf_equalities import shift_polynomial
 from .rigid import principal
 
 CLOSING = ("spherical", "revolute", "fixed")  # types of joints that equalities close a loop by
@@ -38,40 +50,40 @@ def write_mjcf(mechanism: Mechanism, starts: Mapping[str, float], notes: list[st
 class _Mjcf:
     def __init__(self, mechanism: Mechanism, starts: Mapping[str, float], notes: list[str]):
         self.mechanism, self.starts, self.notes = mechanism, starts, notes
-        self.start: dict[str, tuple[float, ...]] = {}  # joint -> its part of qpos
+        self.start: dict[str, float] = {}  # hinge or slide -> its `ref`
         self.tree = span(mechanism)
         self.names = body_names(mechanism)
         self.visuals = visuals_by_body(mechanism)
         self.root = xml.Element("mujoco", model=mechanism.name)
-        put(self.root, "compiler", angle="radian", autolimits="true", balanceinertia="false")
+        add_element(self.root, "compiler", angle="radian", autolimits="true", balanceinertia="false")
         self.length = scales(mechanism, self.tree).length
         self.light = LIGHT * sum(float(body.mass) for body in mechanism.bodies)
         gravity = digits(mechanism.gravity)
-        put(self.root, "option", gravity=gravity, timestep=repr(STEP), integrator="implicitfast")
-        self.assets = put(self.root, "asset")
-        self.ground = put(self.root, "worldbody")
+        add_element(self.root, "option", gravity=gravity, timestep=repr(STEP), integrator="implicitfast")
+        self.assets = add_element(self.root, "asset")
+        self.ground = add_element(self.root, "worldbody")
         self.bodies = {GROUND: self.ground}
-        self.equality = put(self.root, "equality")
+        self.equality = add_element(self.root, "equality")
         for step in way_out(mechanism, self.tree):
             self._body(step)
         for visual in self.visuals.get(GROUND, ()):
             self._visual(visual)
         for frame in mechanism.frames:
             at = quaternion(frame.at, frame.orientation)
-            put(self.bodies[frame.body], "site", name=outer_name(frame), **_pose(at))
+            add_element(self.bodies[frame.body], "site", name=outer_name(frame), **_pose(at))
         for joint in self.tree.cuts:
             self._loop(joint)
         for tie in mechanism.couplings:
             self._coupling(tie)
         self._motors()
-        notes += unsaid(mechanism, ())
+        lacking = tuple(
+            m for m in mechanism.motors if not plain(replace(m, servo_stiffness=0.0, servo_damping=0.0))
+        )
+        notes += unsaid(replace(mechanism, motors=lacking), ())
+        quick = [joint.name for joint in mechanism.joints if joint.speed_limit < inf]
+        notes += [f"left out: speed_limit of {', '.join(quick)}"] if quick else []
 
     def text(self) -> str:
-        """With the start as a keyframe, `start`."""
-        order = [e.get("name", "") for e in self.ground.iter() if e.tag in ("joint", "freejoint")]
-        if any(any(self.start[name][-1:] if len(self.start[name]) == 1 else (1,)) for name in order):
-            key = put(put(self.root, "keyframe"), "key", name="start")
-            key.set("qpos", digits(x for name in order for x in self.start[name]))
         for element in (self.assets, self.equality):
             if not len(element):
                 self.root.remove(element)
@@ -82,7 +94,7 @@ class _Mjcf:
     def _body(self, step: TreeJoint) -> None:
         outer = self.mechanism.body(step.outer)
         name = self.names[step.outer]
-        element = put(self.bodies[step.inner], "body", name=name, **_pose(step.pose))
+        element = add_element(self.bodies[step.inner], "body", name=name)
         self.bodies[step.outer] = element
         self._inertial(element, outer)
         self._joint(element, step)
@@ -106,47 +118,63 @@ class _Mjcf:
             "mass": digits([mass]),
             "diaginertia": digits(np.maximum(moments, least)),
         }
-        put(element, "inertial", **how, quat=digits(_wxyz(axes.as_matrix())))
+        add_element(element, "inertial", **how, quat=digits(_wxyz(axes.as_matrix())))
 
     def _joint(self, element: xml.Element, step: TreeJoint) -> None:
+        """The joints of a body, which is drawn where it starts: MuJoCo's `ref` is a joint's value there.
+
+        pose = near · T₁(q₁) T₂(q₂) … · far⁻¹, and a joint lies in the frame of the body: far · (… T₂(r₂))⁻¹.
+        """
         joint = step.joint
         start = joint.start or TYPES[joint.type].zero
-        if joint.type == "free" and step.inner == GROUND:
-            put(element, "freejoint", name=outer_name(joint))
-            moved = quaternion(start[:3], start[3:])
-            at = step.near @ (moved.inverse if step.reverse else moved) @ step.far.inverse
-            self.start[outer_name(joint)] = (*map(float, at.p), *_wxyz(at.R))
-            return
-        parts = list(chain(joint))
         balls = joint.type in ("spherical", "free")
-        slides = [part for part in parts if part.move.sliding]
-        turned = xml.Element("joint", name=outer_name(joint), type="ball", pos=digits(step.far.p))
-        shown = slides if balls else parts
-        elements = []
-        for part in shown:
-            axis = step.sign * step.far.R[:, part.move.axis]
-            word = "slide" if part.move.sliding else "hinge"
-            single = xml.Element(
-                "joint", name=part.name, type=word, axis=digits(axis), pos=digits(step.far.p)
-            )
-            freedom = parts.index(part)
-            self.start[part.name] = (float(self.starts.get(part.name, 0.0)),)
-            if TYPES[joint.type].plain and freedom < TYPES[joint.type].nv:
-                self._attributes(single, joint, freedom)
-            elements.append(single)
-        if balls:
-            if any((*joint.damping, *joint.friction, *joint.stiffness)):
-                self.notes.append(f"left out: damping, friction and springs of {joint.name}")
-            elements.append(turned)
-            w, *v = start[-4:]
-            self.start[outer_name(joint)] = (w, *(step.sign * step.far.R @ np.array(v)).tolist())
-        element.extend(elements[::-1] if step.reverse else elements)
+        parts = list(chain(joint))
+        shown: list[SingleJoint | None] = [p for p in parts if p.move.sliding or not balls]
+        shown += [None] * balls  # the turn of a ball, which has no value of its own: it is drawn turned
+        there = step.far
+        found = []
+        for part in shown if step.reverse else shown[::-1]:  # from the body inwards
+            if part is None:
+                attributes = {"name": outer_name(joint), "type": "ball", "pos": digits(there.p)}
+                moved = quaternion((0.0, 0.0, 0.0), start[-4:])
+                moved = moved.inverse if step.reverse else moved
+            else:
+                attributes, moved = self._single(step, part, there)
+                freedom = parts.index(part)
+                if TYPES[joint.type].plain and freedom < TYPES[joint.type].nv:
+                    attributes |= self._attributes(joint, freedom)
+            found.append(attributes)
+            there = there @ moved.inverse
+        for key, text in _pose(step.near @ there.inverse).items():
+            element.set(key, text)
+        if joint.type == "free" and step.inner == GROUND:
+            add_element(element, "freejoint", name=outer_name(joint))
+            return
+        for attributes in found[::-1]:
+            add_element(element, "joint", **attributes)
+        if balls and any((*joint.damping, *joint.friction, *joint.stiffness)):
+            self.notes.append(f"left out: damping, friction and springs of {joint.name}")
         if "pitch" in TYPES[joint.type].fields:
-            poly = digits((0.0, joint.pitch, 0.0, 0.0, 0.0))
-            names = {"name": f"{joint.name}_thread", "joint1": parts[1].name, "joint2": parts[0].name}
-            put(self.equality, "joint", polycoef=poly, **names, **STIFF)
+            ends = {"joint1": parts[1].name, "joint2": parts[0].name}
+            poly = self._polynomial((0.0, float(joint.pitch)), *ends.values())
+            add_element(self.equality, "joint", name=f"{joint.name}_thread", polycoef=poly, **ends, **STIFF)
 
-    def _attributes(self, element: xml.Element, joint: Joint, freedom: int) -> None:
+    def _single(
+        self, step: TreeJoint, part: SingleJoint, at: PlacedFrame
+    ) -> tuple[dict[str, str], PlacedFrame]:
+        """A slide or hinge whose frame on the body is `at`, and what it does to the body at its start."""
+        value = float(self.starts.get(part.name, 0.0))
+        self.start[part.name] = value
+        axis = step.sign * np.eye(3)[part.move.axis]
+        moved = point_at(value * axis)
+        if not part.move.sliding:
+            moved = PlacedFrame(Rotation.from_rotvec(value * axis).as_matrix(), np.zeros(3))
+        word = "slide" if part.move.sliding else "hinge"
+        how = {"name": part.name, "type": word, "axis": digits(at.R @ axis), "pos": digits(at.p)}
+        return how | ({"ref": digits([value])} if value else {}), moved
+
+    def _attributes(self, joint: Joint, freedom: int) -> dict[str, str]:
+        found = {}
         words = {
             "damping": "damping",
             "friction": "frictionloss",
@@ -157,10 +185,11 @@ class _Mjcf:
         for ours, theirs in words.items():
             values = getattr(joint, ours)
             if any(values):
-                element.set(theirs, digits([values[freedom]]))
+                found[theirs] = digits([values[freedom]])
         if joint.limits != (-inf, inf):
             low, high = (max(min(x, 1e6), -1e6) for x in joint.limits)
-            element.set("range", digits((low, high)))
+            found["range"] = digits((low, high))
+        return found
 
     def _visual(self, visual: Visual) -> None:
         """A geom that only looks: without mass and contacts."""
@@ -170,13 +199,13 @@ class _Mjcf:
         how |= _pose(quaternion(visual.at, visual.orientation))
         if visual.shape == "mesh":
             scale = digits(visual.size)
-            put(self.assets, "mesh", name=visual.name, file=visual.file, scale=scale)
+            add_element(self.assets, "mesh", name=visual.name, file=visual.file, scale=scale)
             how |= {"mesh": visual.name}
         else:
             how |= {"size": digits(size)}
         if visual.colour:
             how |= {"rgba": digits(visual.colour)}
-        put(self.bodies[visual.body], "geom", name=visual.name, type=visual.shape, **how)
+        add_element(self.bodies[visual.body], "geom", name=visual.name, type=visual.shape, **how)
 
     # -- equalities -------------------------------------------------------------------------------
 
@@ -188,10 +217,10 @@ class _Mjcf:
             stem = name if n == 0 else f"{name}_{n + 1}"
             for k, (body, frame) in enumerate(places, 1):
                 at = frame @ point_at((0.0, 0.0, z))
-                put(self.bodies[body], "site", name=f"{stem}_{'ab'[k - 1]}", **_pose(at))
+                add_element(self.bodies[body], "site", name=f"{stem}_{'ab'[k - 1]}", **_pose(at))
             tag = "weld" if joint.type == "fixed" else "connect"
             sites = {"site1": f"{stem}_a", "site2": f"{stem}_b"}
-            put(self.equality, tag, name=stem, **sites, **STIFF)
+            add_element(self.equality, tag, name=stem, **sites, **STIFF)
 
     def _coupling(self, tie: Coupling) -> None:
         names = [outer_name(self.mechanism.joint(name)) for name in (tie.joint, *tie.follows)]
@@ -201,30 +230,41 @@ class _Mjcf:
                 return
             tendons = self.root.find("tendon")
             if tendons is None:
-                tendons = put(self.root, "tendon")
-            tendon = put(tendons, "fixed", name=f"{tie.name}_sum")
+                tendons = add_element(self.root, "tendon")
+            tendon = add_element(tendons, "fixed", name=f"{tie.name}_sum")
+            drawn = 0.0
             for name, c in zip(names, (1.0, *(-r for r in tie.ratio)), strict=True):
-                put(tendon, "joint", joint=name, coef=digits([c]))
-            poly = digits((tie.offset, 0.0, 0.0, 0.0, 0.0))
+                add_element(tendon, "joint", joint=name, coef=digits([c]))
+                drawn += c * self.start[name]
+            poly = digits((tie.offset - drawn, 0.0, 0.0, 0.0, 0.0))
             how = {"name": tie.name, "tendon1": f"{tie.name}_sum", "polycoef": poly}
-            put(self.equality, "tendon", **how, **STIFF)
+            add_element(self.equality, "tendon", **how, **STIFF)
             return
         coefficients = (tie.offset, *tie.ratio[:1], *tie.curve)
         if len(coefficients) > 5:
             self.notes.append(f"left out: coupling {tie.name}, whose degree is above 4")
             return
-        poly = digits([*coefficients, *(0.0,) * (5 - len(coefficients))])
+        poly = self._polynomial(coefficients, *names)
         how = {"name": tie.name, "joint1": names[0]} | ({"joint2": names[1]} if len(names) == 2 else {})
-        put(self.equality, "joint", polycoef=poly, **how, **STIFF)
+        add_element(self.equality, "joint", polycoef=poly, **how, **STIFF)
+
+    def _polynomial(self, c: Sequence[float], joint: str, follows: str = "") -> str:
+        """q = Σ cₖ q_followsᵏ as MuJoCo has it, between what the two differ from their `ref` by."""
+        constant, *rest = shift_polynomial([float(x) for x in c], -self.start.get(follows, 0.0))
+        return digits([constant - self.start[joint], *rest, *(0.0,) * (4 - len(rest))])
 
     def _motors(self) -> None:
         if not self.mechanism.motors:
             return
-        actuators = put(self.root, "actuator")
+        actuators = add_element(self.root, "actuator")
         for motor in self.mechanism.motors:
-            joint = outer_name(self.mechanism.joint(motor.joint))
-            limit = {"ctrlrange": digits((-motor.limit, motor.limit))} if isfinite(motor.limit) else {}
-            put(actuators, "motor", name=motor.name, joint=joint, **limit)
+            how = {"name": motor.name, "joint": outer_name(self.mechanism.joint(motor.joint))}
+            if motor.servo_stiffness:
+                how |= {"kp": digits([motor.servo_stiffness]), "kv": digits([motor.servo_damping])}
+            if isfinite(motor.limit):
+                bounds = "forcerange" if motor.servo_stiffness else "ctrlrange"
+                how[bounds] = digits((-motor.limit, motor.limit))
+            add_element(actuators, "position" if motor.servo_stiffness else "motor", **how)
 
 
 def _wxyz(R: np.ndarray) -> tuple[float, ...]:

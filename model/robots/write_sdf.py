@@ -17,8 +17,8 @@ from ..describe.visuals import Visual
 from ..equations.topology import span
 from ..joints.angles import yaw_pitch_roll
 from ..joints.types import TYPES
-from .outgoing import body_names, digits, document, put, simple, unsaid, visuals_by_body
-from .placement import HERE, PlacedFrame, of_frame, quaternion
+from ..urdf.placement import HERE, PlacedFrame, of_frame, quaternion
+from ..urdf.writer_common import add_element, body_names, digits, document, simple, unsaid, visuals_by_body
 
 # Our types in SDF's words; what is not here is a chain of slides and turns, or can't be said.
 WORDS = {
@@ -45,9 +45,9 @@ class _Sdf:
         self.names = body_names(mechanism) | {GROUND: "world"}
         self.poses = {name: PlacedFrame(*pose) for name, pose in poses.items()} | {GROUND: HERE}
         self.root = xml.Element("sdf", version="1.11")
-        world = put(self.root, "world", name=f"{mechanism.name}_world")
-        put(world, "gravity").text = digits(mechanism.gravity)
-        self.model = put(world, "model", name=mechanism.name)
+        world = add_element(self.root, "world", name=f"{mechanism.name}_world")
+        add_element(world, "gravity").text = digits(mechanism.gravity)
+        self.model = add_element(world, "model", name=mechanism.name)
         self.visuals = visuals_by_body(mechanism)
         for body in mechanism.bodies:
             link = self._link(self.names[body.name], self.poses[body.name])
@@ -57,7 +57,7 @@ class _Sdf:
         for frame in mechanism.frames:
             if frame.body != GROUND:
                 attached = {"name": outer_name(frame), "attached_to": self.names[frame.body]}
-                element = put(self.model, "frame", **attached)
+                element = add_element(self.model, "frame", **attached)
                 _pose(element, quaternion(frame.at, frame.orientation), relative_to=self.names[frame.body])
         present = {*span(mechanism).q, *(cut.name for cut in span(mechanism).cuts)}
         for joint in mechanism.joints:
@@ -89,36 +89,36 @@ class _Sdf:
     # -- links ------------------------------------------------------------------------------------
 
     def _link(self, name: str, at: PlacedFrame) -> xml.Element:
-        link = put(self.model, "link", name=name)
+        link = add_element(self.model, "link", name=name)
         _pose(link, at)
         return link
 
     def _inertial(
         self, link: xml.Element, mass: float, com: tuple[float, ...], six: tuple[float, ...]
     ) -> None:
-        inertial = put(link, "inertial")
+        inertial = add_element(link, "inertial")
         _pose(inertial, PlacedFrame(AXES, np.array(com, float)))
-        put(inertial, "mass").text = digits([mass])
-        tensor = put(inertial, "inertia")
+        add_element(inertial, "mass").text = digits([mass])
+        tensor = add_element(inertial, "inertia")
         for key, value in zip(("ixx", "iyy", "izz", "ixy", "ixz", "iyz"), six, strict=True):
-            put(tensor, key).text = digits([value])
+            add_element(tensor, key).text = digits([value])
 
     def _visual(self, link: xml.Element, visual: Visual) -> None:
-        element = put(link, "visual", name=visual.name)
+        element = add_element(link, "visual", name=visual.name)
         _pose(element, quaternion(visual.at, visual.orientation))
-        shape = put(put(element, "geometry"), visual.shape)
+        shape = add_element(add_element(element, "geometry"), visual.shape)
         if visual.shape == "mesh":
-            put(shape, "uri").text = visual.file
-            put(shape, "scale").text = digits(visual.size)
+            add_element(shape, "uri").text = visual.file
+            add_element(shape, "scale").text = digits(visual.size)
         elif visual.shape == "box":
-            put(shape, "size").text = digits(visual.size)
+            add_element(shape, "size").text = digits(visual.size)
         else:
             for key, size in zip(("radius", "length"), visual.size, strict=False):
-                put(shape, key).text = digits([size])
+                add_element(shape, key).text = digits([size])
         if visual.colour:
-            material = put(element, "material")
+            material = add_element(element, "material")
             for word in ("ambient", "diffuse"):
-                put(material, word).text = digits(visual.colour)
+                add_element(material, word).text = digits(visual.colour)
 
     # -- joints -----------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class _Sdf:
             order = len(moves) - 1 - freedom if sign < 0 else freedom
             self._numbers(axis, joint, order)
         if joint.type == "helical":
-            put(element, "screw_thread_pitch").text = digits([2 * pi * joint.pitch])
+            add_element(element, "screw_thread_pitch").text = digits([2 * pi * joint.pitch])
 
     def _chain(self, joint: Joint, ends: list[str], frames: list[PlacedFrame]) -> None:
         """Links without mass between slides and turns whose axes stay parallel to those of the parent."""
@@ -178,40 +178,43 @@ class _Sdf:
             at = link
 
     def _element(self, name: str, kind: str, ends: list[str], here: PlacedFrame) -> xml.Element:
-        element = put(self.model, "joint", name=name, type=kind)
+        element = add_element(self.model, "joint", name=name, type=kind)
         for word, end in zip(("parent", "child"), ends, strict=True):
-            put(element, word).text = end
+            add_element(element, word).text = end
         _pose(element, here)
         return element
 
     def _axis(self, element: xml.Element, word: str, direction: np.ndarray) -> xml.Element:
-        axis = put(element, word)
-        put(axis, "xyz").text = digits(direction)
+        axis = add_element(element, word)
+        add_element(axis, "xyz").text = digits(direction)
         return axis
 
     def _numbers(self, axis: xml.Element, joint: Joint, freedom: int) -> None:
         start = joint.start[freedom] if joint.start else 0.0
         limits = joint.limits if TYPES[joint.type].nq == 1 else (-inf, inf)
-        if limits != (-inf, inf):
-            limit = put(axis, "limit")
+        speed = joint.speed_limit if TYPES[joint.type].nq == 1 else inf
+        if (*limits, speed) != (-inf, inf, inf):
+            limit = add_element(axis, "limit")
+            if speed < inf:
+                add_element(limit, "velocity").text = digits([speed])
             for key, value in zip(("lower", "upper"), limits, strict=True):
                 if isfinite(value):
-                    put(limit, key).text = digits([value - start])
+                    add_element(limit, key).text = digits([value - start])
         words = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness"}
         values = {theirs: getattr(joint, ours) for ours, theirs in words.items() if any(getattr(joint, ours))}
         if values:
-            dynamics = put(axis, "dynamics")
+            dynamics = add_element(axis, "dynamics")
             for key, each in values.items():
-                put(dynamics, key).text = digits([each[freedom]])
+                add_element(dynamics, key).text = digits([each[freedom]])
             if any(joint.stiffness):
                 rest = joint.rest[freedom] if joint.rest else 0.0
-                put(dynamics, "spring_reference").text = digits([rest - start])
+                add_element(dynamics, "spring_reference").text = digits([rest - start])
         tie = next((c for c in self.mechanism.couplings if c.joint == joint.name and simple(c)), None)
         if tie is not None:
             other = self._named(self.mechanism.joint(tie.follows[0]))
-            mimic = put(axis, "mimic", joint=other, axis="axis")
+            mimic = add_element(axis, "mimic", joint=other, axis="axis")
             for key, value in (("multiplier", tie.ratio[0]), ("offset", 0.0), ("reference", 0.0)):
-                put(mimic, key).text = digits([value])
+                add_element(mimic, key).text = digits([value])
 
     def _no_numbers(self, joint: Joint) -> None:
         if any((*joint.damping, *joint.friction, *joint.stiffness)):
@@ -221,4 +224,4 @@ class _Sdf:
 def _pose(element: xml.Element, at: PlacedFrame, **where: str) -> None:
     x, y, z, w = Rotation.from_matrix(at.R).as_quat().tolist()
     yaw, pitch, roll = yaw_pitch_roll((w, x, y, z))
-    put(element, "pose", **where).text = digits((*at.p, roll, pitch, yaw))
+    add_element(element, "pose", **where).text = digits((*at.p, roll, pitch, yaw))

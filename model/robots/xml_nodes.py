@@ -7,14 +7,15 @@ file, line and what to write instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from ..errors import DescriptionError
+from ..base.errors import CutjointError, DescriptionError
+from ..base.untrusted import NO_DOCTYPE, find_inside, read_bytes
 
 LARGEST_FILE = 10_000_000  # bytes; a humanoid with all its shapes needs a tenth of it
 DEEPEST = 100
@@ -29,8 +30,11 @@ class Node:
     attributes: dict[str, str]
     line: int
     file: str
-    children: list[Node] = field(default_factory=list)
-    words: str = ""
+    content: list[Node | str] = field(default_factory=list)  # elements and text between them
+
+    @property
+    def children(self) -> list[Node]:
+        return [part for part in self.content if isinstance(part, Node)]
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.children)
@@ -61,7 +65,7 @@ class Node:
 
     @property
     def text(self) -> str:
-        return self.words.strip()
+        return "".join(part for part in self.content if isinstance(part, str)).strip()
 
     def text_of(self, tag: str, default: str = "") -> str:
         """The text of a child, as SDF writes its values."""
@@ -113,12 +117,7 @@ class Node:
 
 def read_xml(path: Path) -> Node:
     """The root element of a file."""
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise DescriptionError(f"can't read '{path}': {error.strerror or error}") from None
-    return parse_xml(content, str(path))
+    return parse_xml(read_bytes(path, LARGEST_FILE), str(path))
 
 
 def parse_xml(content: bytes, file: str) -> Node:
@@ -126,7 +125,7 @@ def parse_xml(content: bytes, file: str) -> Node:
     if len(content) > LARGEST_FILE:
         raise DescriptionError(f"{file} is larger than {LARGEST_FILE // 1_000_000} MB: no description")
     parser = expat.ParserCreate()
-    top: list[Node] = []
+    top: list[Node | str] = []
     stack: list[Node] = []
     count = 0
 
@@ -136,18 +135,17 @@ def parse_xml(content: bytes, file: str) -> Node:
         node = Node(tag, attributes, parser.CurrentLineNumber, file)
         if len(stack) >= DEEPEST or count > MOST_NODES:
             node.refuse("nested too deep or too many elements, which no robot needs")
-        (stack[-1].children if stack else top).append(node)
+        (stack[-1].content if stack else top).append(node)
         stack.append(node)
 
     def end(_: str) -> None:
         stack.pop()
 
     def words(text: str) -> None:
-        stack[-1].words += text
+        stack[-1].content.append(text)
 
     def refuse(*_: Any) -> NoReturn:
-        sentence = "document types and entities are refused; remove <!DOCTYPE ...>"
-        raise DescriptionError(f"{file}, line {parser.CurrentLineNumber}: {sentence}")
+        raise DescriptionError(f"{file}, line {parser.CurrentLineNumber}: {NO_DOCTYPE}")
 
     parser.buffer_text = True
     parser.StartElementHandler, parser.EndElementHandler = start, end
@@ -160,12 +158,12 @@ def parse_xml(content: bytes, file: str) -> Node:
         raise DescriptionError(f"{file}, line {error.lineno}: not XML: {what}") from None
     except (LookupError, ValueError) as error:  # an encoding that Python or expat does not know
         raise DescriptionError(f"{file}: not XML: {error}") from None
-    return top[0]
+    return next(node for node in top if isinstance(node, Node))
 
 
-def inside(path: str, folder: Path, node: Node) -> Path:
-    """A file that another one names, refused unless it lies in its folder."""
-    found = (folder / path).resolve()
-    if not found.is_relative_to(folder.resolve()):
-        node.refuse(f"'{path}' is outside the folder of the file; copy it there")
-    return found
+def inside(path: str, folders: Iterable[Path], node: Node) -> Path:
+    """A file that another one names, refused unless it lies in one of these folders."""
+    try:
+        return find_inside(path, folders)
+    except CutjointError as error:
+        node.refuse(str(error))

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import AssemblyError
+from ..base.thresholds import CARRIED
 from ..describe.mechanism import Mechanism, Strut
 from ..describe.motors import FORCE, MOTIONS, TORQUE, Motor, signal_names
 from ..engine import Engine
-from ..equations.prescribed import accelerated, driven_joint, motion_places
-from ..errors import AssemblyError
+from ..equations.motion_drives import acceleration_drives, driven_joint
 from ..manifold.rank import rank_of
 from ..state import State
-from ..thresholds import CARRIED
 
 
-def released(engine: Engine) -> Engine:
+def release_motions(engine: Engine) -> Engine:
     """The same mechanism with motors that drive by torque."""
     return Engine(replace(without_motions(engine.mechanism), outputs={}), compile=False)
 
@@ -31,33 +31,26 @@ def without_motions(mechanism: Mechanism) -> Mechanism:
     return replace(mechanism, motors=motors, struts=tuple(replace(s, drive=FORCE) for s in mechanism.struts))
 
 
-def told_positions(engine: Engine, state: State, positions: Mapping[str, Any]) -> State:
+def with_motion_positions(engine: Engine, state: State, positions: Mapping[str, Any]) -> State:
     """The state with driven joints told to be at these positions."""
     table, u = engine.variables.inputs, state.u.copy()
     for motor in engine.mechanism.driven:
         if (joint := driven_joint(motor)) in positions and motor.drive == MOTIONS[0]:
             u[table.find(motor.name).where] = positions[joint]
-    return with_inputs(engine, state, u)
-
-
-def with_inputs(engine: Engine, state: State, u: np.ndarray) -> State:
-    """The state under other inputs, its driven motions among them."""
-    places = motion_places(engine.mechanism)
-    p = np.concatenate([state.p[: state.p.size - len(places)], u[places]])
-    return replace(state, u=u, p=p)
+    return replace(state, u=u)
 
 
 def motions_begun(engine: Engine, other: Engine, state: State) -> State:
     """The motions that begin where the released mechanism is; refused if one follows from others."""
     outputs, table, u = other.variables.outputs, engine.variables.inputs, np.zeros(len(engine.inputs))
-    p = state.p[: state.p.size - engine.motion_count]
-    y = other.kernel("outputs")(state.q, state.v, np.zeros(len(other.inputs)), p)
+    still = [np.zeros(n) for n in (other.tree.nz, len(other.inputs))]
+    y = other.kernels.outputs(state.q, state.v, *still, state.p)
     for motor in engine.mechanism.driven:
         for name, what in zip(signal_names(motor), MOTIONS[-len(signal_names(motor)) :], strict=True):
             if what != MOTIONS[-1]:
                 u[table.find(name).where] = y[outputs.find(_measured(motor, what)).where]
-    pose = other.generic_rank(state.q, p)[1]
-    new = with_inputs(engine, state, u)
+    pose = other.generic_rank(state.q, other.motions(still[1]), state.p)[1]
+    new = replace(state, u=u)
     _refuse_conflict(engine, new, pose)
     return new
 
@@ -71,8 +64,8 @@ def _measured(item: Motor | Strut, what: str) -> str:
 
 def _refuse_conflict(engine: Engine, state: State, pose: np.ndarray) -> None:
     """An error that names the motors, if rows of driven motions follow from others."""
-    motors: tuple[Motor | Strut, ...] = *engine.tree.driven, *accelerated(engine.mechanism)
-    J = np.asarray(engine.kernel("driven_jacobian")(pose, state.p))
+    motors: tuple[Motor | Strut, ...] = *engine.tree.driven, *acceleration_drives(engine.mechanism)
+    J = np.asarray(engine.kernels.driven_jacobian(pose, state.p))
     first = engine.tree.row_count - len(engine.tree.driven)
     U, s, _ = np.linalg.svd(J)
     null = np.abs(U[first:, rank_of(s) :])
@@ -81,7 +74,7 @@ def _refuse_conflict(engine: Engine, state: State, pose: np.ndarray) -> None:
         names = " and ".join(f"'{motor.name}'" for motor in taking)
         of = f"{names} of '{engine.mechanism.name}'"
         word, force = ("motor", TORQUE) if all(isinstance(x, Motor) for x in taking) else ("drive", FORCE)
-        what = f"the {word}s {of} drive the same freedom: what one does follows from the rest"
+        what = f"the {word}s {of} drive the same degree of freedom: what one does follows from the rest"
         if len(taking) == 1:
             what = f"the {word} {of} drives {'a joint' if word == 'motor' else 'what'} that can't move"
         raise AssemblyError(f"{what}; let one of them drive by {force}")

@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from ..describe.motors import POSITION, delayed, signal_names
-from ..errors import SimulationError
+from ..base.errors import SimulationError
+from ..base.thresholds import AT_REST, DRIVE_TRIES, GROWTH, LONGEST, SETTLE_TRIES, STILL
+from ..describe.motors import POSITION, has, signal_names, tells_motion
+from ..engine import Engine
 from ..linear.linearize import linear_kernel, linearize
 from ..linear.model import LinearModel
 from ..manifold.rank import nearest_solution
-from ..state import LiveState
-from ..thresholds import DRIVE_TRIES, GROWTH, LONGEST, SETTLE_TRIES, STILL
+from ..state import State, Stepper
 from . import inverse
-from .assembly import assembled
+from .assembly import assemble_pose
 from .independent import chart
 
 
@@ -21,12 +22,16 @@ from .independent import chart
 class Equilibrium:
     """A pose at rest and how it behaves when disturbed."""
 
-    coordinates: dict[str, list[float]]
-    inputs: dict[str, float]
+    coordinates: dict[str, list[float]]  # joint -> where it is, metres and radians
+    inputs: dict[str, float]  # input -> its value, SI units
     residual: float  # largest acceleration left
-    iterations: int
-    linear: LinearModel
-    eigenvalues: np.ndarray
+    iterations: int  # steps of Newton's method
+    linear: LinearModel  # around it
+    eigenvalues: np.ndarray  # of that model, 1/s
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{name} {value:.6g}" for name, value in self.inputs.items()) or "none"
+        return f"Equilibrium({self.verdict}; inputs {inputs}; residual {self.residual:.2g})"
 
     @property
     def verdict(self) -> str:
@@ -36,65 +41,122 @@ class Equilibrium:
         return "unstable" if growth > scale else "stable" if growth < -scale else "marginal"
 
 
-def hold(simulation: LiveState) -> Equilibrium:
-    """Inputs that hold the present pose at rest (least norm if several could); they are set."""
-    u, names = simulation.u.copy(), simulation.mechanism.inputs()
-    for motor in simulation.mechanism.driven:
+def hold(simulation: Stepper) -> Equilibrium:
+    """Inputs that hold the present pose at rest: M v̇ = 0 with v = 0; they are set.
+
+    Parameters
+    ----------
+    simulation : the mechanism in the pose to be held; its speeds become zero. Of several inputs that
+        hold it within their limits those of least norm are taken; wrenches from outside stay as they are. If
+        none do, an error says how much is unbalanced at which joint, and all stays as it was.
+
+    Examples
+    --------
+    >>> from cutjoint import Simulation, hold
+    >>> hold(Simulation("stewart", compile=False)).verdict
+    'unstable'
+    """
+    before, u, names = simulation.state, simulation.u.copy(), simulation.mechanism.inputs()
+    for motor in filter(tells_motion, simulation.mechanism.drives):
         for name in signal_names(motor)[motor.drive == POSITION :]:
             u[names.index(name)] = 0.0  # what is driven stays where it is
-    simulation.put(replace(simulation.state, u=u, v=np.zeros(simulation.tree.nv)))
-    if any(delayed(motor) for motor in simulation.mechanism.motors):
-        return _report(simulation, _held(simulation))
-    simulation.set_inputs(inverse.inputs_for(simulation.engine, simulation.state))
-    return _report(simulation, 0)
+    try:
+        simulation.put(replace(before, u=u, v=np.zeros(simulation.tree.nv)))
+        free = np.abs(simulation.accelerations()[0]).max(initial=0.0)
+        found = _report(simulation, _take_hold(simulation))
+        if found.residual > AT_REST * (1.0 + free):
+            raise SimulationError(
+                f"no inputs of '{simulation.mechanism.name}' {inverse.HOLD}: something still accelerates by "
+                f"{found.residual:.3g} rad/s² or m/s²"
+            )
+        return found
+    except SimulationError:
+        simulation.put(before)
+        raise
 
 
-def _held(simulation: LiveState) -> int:
-    """Set inputs, and states of drives, that hold the present pose, by Newton's method; returns its steps.
+def _take_hold(simulation: Stepper) -> int:
+    """Set inputs, and states of drives, that hold the present pose; returns the steps of Newton's method."""
+    if _unstuck(simulation).size:
+        return _held(simulation)
+    simulation.set_inputs(inverse.inputs_for(simulation.engine, simulation.state, purpose=inverse.HOLD))
+    return 0
+
+
+def _held(simulation: Stepper) -> int:
+    """The same where drives have states.
 
     R v̇(u, z) = 0 and ż(u, z) = 0 with the exact slopes; what sticks stays as it is bent.
     """
-    engine, tree = simulation.engine, simulation.tree
+    engine = simulation.engine
     R, speeds = at = chart(engine, simulation.state, None)
     n, inner = len(R), _unstuck(simulation)
+    own, (low, high) = (f(simulation.mechanism) for f in (inverse.effort_places, inverse.effort_limits))
+    wide = np.full(len(inner), np.inf)
+    simulation.put(_begun(engine, simulation.state))
     for tries in range(DRIVE_TRIES + 1):
         state = simulation.state
         scaled = np.concatenate([R[:speeds] @ simulation.accelerations()[0], _internal(simulation)[inner]])
         if np.abs(scaled).max(initial=0.0) < STILL:
             return tries
-        rates = engine.kernel("internal_rates")(state.q, state.v, state.u, state.p)
+        rates = engine.kernels.internal_rates(*state.at)
         left = np.concatenate([scaled[:speeds], rates[inner]])
-        A, B = linear_kernel(engine, at)(state.q, state.v, state.u, state.p)
+        within = replace(state, u=inverse.inside_limits(engine.mechanism, state.u))
+        A, B = linear_kernel(engine, at)(*within.at)
         rows = [*range(n, n + speeds), *(n + speeds + inner)]
-        change = nearest_solution(np.hstack([A[:, n + speeds + inner], B])[rows], -left)
-        q = state.q.copy()
-        q[tree.nq - tree.nz + inner] += change[: len(inner)]
-        simulation.put(replace(state, q=q, u=state.u + change[len(inner) :]))
+        slopes = np.hstack([A[:, n + speeds + inner], B[:, own]])[rows]
+        bounds = (
+            np.concatenate([side * wide, limit - state.u[own]]) for side, limit in ((-1, low), (1, high))
+        )
+        change = inverse.least_within(slopes, -left, *bounds)
+        z, u = state.z.copy(), state.u.copy()
+        z[inner] += change[: len(inner)]
+        u[own] += change[len(inner) :]
+        simulation.put(replace(state, z=z, u=u))
+    inverse.inputs_for(
+        *inverse.without_delays(engine, simulation.state), purpose=inverse.HOLD
+    )  # says what lacks
     raise SimulationError(
-        f"the drives of '{simulation.mechanism.name}' can't hold this pose: "
+        f"the drives of '{simulation.mechanism.name}' do not come to rest in this pose: "
         f"{np.abs(scaled).max():.3g} is left"
     )
 
 
-def _internal(simulation: LiveState) -> np.ndarray:
+def _begun(engine: Engine, state: State) -> State:
+    """Where Newton's method begins: actuators do nothing, gears with play lie on the side that will hold."""
+    play = [motor for motor in engine.described(state.p).motors if has(motor.backlash)]
+    z, u = state.z.copy(), inverse.relaxed_inputs(engine, state)
+    if play:
+        plainer, at = inverse.without_delays(engine, state)
+        at = replace(at, u=inverse.inputs_for(plainer, at, purpose=inverse.HOLD))
+        efforts = plainer.kernels.outputs(*at.at)
+        for motor in play:
+            effort = efforts[plainer.variables.outputs.find(f"motor.{motor.name}.effort").where][0]
+            bent = np.copysign(motor.backlash / 2, effort) + effort / motor.mesh_stiffness
+            z[engine.tree.z[f"motor.{motor.name}.play"]] = bent
+    return replace(state, z=z, u=u)
+
+
+def _internal(simulation: Stepper) -> np.ndarray:
     """ż, each over how fast it would fade by itself, and one."""
-    s, kernel = simulation, simulation.engine.kernel
+    s, kernels = simulation, simulation.engine.kernels
     if not s.tree.nz:
         return np.zeros(0)
-    return np.asarray(kernel("internal_rates")(s.q, s.v, s.u, s.p) / (1 + kernel("decays")(s.q, s.v, s.p)))
+    return np.asarray(kernels.internal_rates(*s.at) / (1 + kernels.decays(s.q, s.v, s.z, s.p)))
 
 
-def _unstuck(simulation: LiveState) -> np.ndarray:
-    """Internal states that rest decides, counted from 0: those of drives."""
-    tree = simulation.tree
-    places = [
-        k for name, at in tree.z.items() if not name.endswith(".bristle") for k in range(at.start, at.stop)
-    ]
-    return np.array(places, int) - (tree.nq - tree.nz)
+def _unstuck(simulation: Stepper) -> np.ndarray:
+    """Internal states that rest decides: those of drives."""
+    drives = (at for name, at in simulation.tree.z.items() if not name.endswith(".bristle"))
+    return np.array([k for at in drives for k in range(at.start, at.stop)], int)
 
 
-def settle(simulation: LiveState) -> Equilibrium:
+def settle(simulation: Stepper) -> Equilibrium:
     """A pose near the present one where the present inputs leave everything at rest; it is taken.
+
+    Parameters
+    ----------
+    simulation : where the search begins; if it fails, the simulation stays as it was.
 
     Newton's method in independent coordinates, R v̇(y) = 0 with the exact Â21, loops closed at
     every iterate. A saddle or a maximum of the potential is found as well as a minimum.
@@ -117,30 +179,27 @@ def settle(simulation: LiveState) -> Equilibrium:
     )
 
 
-def _newton_step(simulation: LiveState, dv: np.ndarray) -> None:
+def _newton_step(simulation: Stepper, dv: np.ndarray) -> None:
     engine, state = simulation.engine, simulation.state
     R, speeds = at = chart(engine, state, None)
     n, inner = len(R), _unstuck(simulation)
-    A, _ = linear_kernel(engine, at)(state.q, state.v, state.u, state.p)
+    A, _ = linear_kernel(engine, at)(*state.at)
     rows, columns = [*range(n, n + speeds), *(n + speeds + inner)], [*range(n), *(n + speeds + inner)]
-    dz = (
-        np.array(engine.kernel("internal_rates")(state.q, state.v, state.u, state.p))[inner]
-        if len(inner)
-        else inner
-    )
+    dz = engine.kernels.internal_rates(*state.at)[inner] if len(inner) else inner
     dy, dz = np.split(-nearest_solution(A[rows][:, columns], np.concatenate([R[:speeds] @ dv, dz])), [n])
-    G = engine.closure(state.q, state.p)[1][np.array(engine.tree.holds_poses, bool)]
+    s = engine.motions(state.u)
+    G = engine.closure(state.q, s, state.p)[1][np.array(engine.tree.holds_poses, bool)]
     # δθ = K δy: the displacement with R δθ = δy that keeps the loops closed, G δθ = 0
     delta = nearest_solution(np.vstack([R, G]), np.concatenate([dy, np.zeros(len(G))]))
     length = np.abs(delta).max(initial=0.0)
     part = min(1.0, LONGEST / length) if length else 1.0
-    moved = engine.retract(state.q, part * delta)
-    moved[engine.tree.nq - engine.tree.nz + inner] += part * dz
-    q, _, _ = assembled(engine, moved, state.p)
-    simulation.put(replace(state, q=q))
+    z = state.z.copy()
+    z[inner] += part * dz
+    q, _, _ = assemble_pose(engine, engine.retract(state.q, part * delta), s, state.p)
+    simulation.put(replace(state, q=q, z=z))
 
 
-def _report(simulation: LiveState, iterations: int) -> Equilibrium:
+def _report(simulation: Stepper, iterations: int) -> Equilibrium:
     model = linearize(simulation.engine, simulation.state)
     q, u = simulation.q, simulation.u
     coordinates: dict[str, Any] = {name: q[where].tolist() for name, where in simulation.tree.q.items()}

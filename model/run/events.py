@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SimulationError
-from ..state import LiveState
-from ..thresholds import BESIDE, LOCATED
+from ..base.errors import SimulationError
+from ..base.thresholds import BESIDE, LOCATED
+from ..state import Stepper
 
 Go = Callable[[float], None]
 
@@ -29,7 +29,7 @@ class Event:
     direction: int = 0
     stop: bool = False
 
-    def watched(self, simulation: LiveState) -> Callable[[Any], float]:
+    def watched(self, simulation: Stepper) -> Callable[[Any], float]:
         """The function, or one that reads the output of that name."""
         if not isinstance(self.function, str):
             return self.function
@@ -60,15 +60,16 @@ class Watched:
         if not math.isfinite(found):
             raise SimulationError(
                 f"event '{self.event.name}' is {found} at {self.simulation.time:.6g} s, where no crossing "
-                "can be told; let it give finite numbers"
+                "can be found; let it give finite numbers"
             )
         return found
 
     def slope(self, value: float, ahead: float) -> float:
         """Its rate of change, by a small step along the present motion; 0 where it can't be told."""
         s = self.simulation
-        state, (dq, dv, _) = s.state, s.engine.kernel("rates")(s.q, s.v, s.u, s.p)
-        s.put(replace(state, time=state.time + ahead, q=state.q + ahead * dq, v=state.v + ahead * dv))
+        state, (dq, dv, dz, _) = s.state, s.engine.kernels.rates(*s.at)
+        q, v, z = (x + ahead * rate for x, rate in zip(state.at, (dq, dv, dz), strict=False))
+        s.put(replace(state, time=state.time + ahead, q=q, v=v, z=z))
         try:
             return self.value() - value
         except SimulationError:

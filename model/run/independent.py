@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.errors import SimulationError
+from ..base.thresholds import DETERMINED, OPEN, RANK, SLIP
 from ..engine import Engine
-from ..errors import SimulationError
 from ..manifold.rank import allowed_motions
 from ..state import State
-from ..thresholds import DETERMINED, OPEN, RANK, SLIP
 
 CHARTS = ("auto", "partition", "tangent")
 
@@ -39,7 +39,8 @@ def chart(engine: Engine, state: State, states: Any = None) -> Independent:
     name, nv, freedoms = engine.mechanism.name, engine.tree.nv, K.shape[1]
     if R.shape not in ((freedoms, nv), (poses.shape[1], nv)):
         raise SimulationError(
-            f"'{name}' has {freedoms} freedom(s) here, but {R.shape[0]} independent coordinate(s) were chosen"
+            f"'{name}' has {freedoms} degree(s) of freedom here, but "
+            f"{R.shape[0]} independent coordinate(s) were chosen"
         )
     if _determined(R[:freedoms], K) >= RANK:
         R = np.vstack([R, _beside(R, poses, engine.equations.scales.speeds)])
@@ -63,10 +64,15 @@ def _beside(R: np.ndarray, poses: np.ndarray, size: np.ndarray) -> np.ndarray:
     return one[np.sort(qr((left / size[:, None]).T, mode="r", pivoting=True)[1][:count])]
 
 
-def picks(free: np.ndarray, free_v: np.ndarray) -> tuple[np.ndarray, int]:
+def picks(dependent_q: np.ndarray, dependent_v: np.ndarray) -> tuple[np.ndarray, int]:
     """R and `speeds` of a chart of single ones: coordinates whose speeds are independent come first."""
-    both, alone = np.flatnonzero(free_v == 0), np.flatnonzero((free == 0) & (free_v != 0))
-    return np.eye(len(free))[[*both, *alone]], len(both)
+    both, alone = np.flatnonzero(dependent_v == 0), np.flatnonzero((dependent_q == 0) & (dependent_v != 0))
+    return np.eye(len(dependent_q))[[*both, *alone]], len(both)
+
+
+def picks_speeds(R: np.ndarray) -> bool:
+    """Whether a chart is made of single coordinates."""
+    return bool(((R == 0) | (R == 1)).all() and (R.sum(axis=1) == 1).all())
 
 
 def regular_motions(engine: Engine, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -74,18 +80,19 @@ def regular_motions(engine: Engine, state: State) -> tuple[np.ndarray, np.ndarra
 
     The second has more columns where there are velocity constraints.
     """
-    g, _ = engine.closure(state.q, state.p)
+    s = engine.motions(state.u)
+    g, _ = engine.closure(state.q, s, state.p)
     name, scales = engine.mechanism.name, engine.equations.scales
     if np.abs(g / scales.rows).max(initial=0) > OPEN:
         raise SimulationError(
             f"'{name}' is not assembled: its loops are open by {np.abs(g).max():.3g}; call assemble() first"
         )
-    slip, size = engine.slip(state.q, state.v, state.p)
+    slip, size = engine.slip(state.q, state.v, s, state.p)
     if np.linalg.norm(slip) > SLIP * size:
         raise SimulationError(
             f"the speeds of '{name}' do not fit its loops; call assemble(), or set a state that does"
         )
-    ranks, J = engine.ranks(state.q, state.p), engine.unitless_jacobian(state.q, state.p)
+    ranks, J = engine.ranks(state.q, s, state.p), engine.unitless_jacobian(state.q, state.p)
     K, smallest = allowed_motions(J, ranks.speeds)
     poses, least = allowed_motions(J[np.array(engine.tree.holds_poses, bool)], ranks.poses)
     smallest = min(smallest, least)
@@ -110,7 +117,7 @@ def _choice(engine: Engine, state: State, states: Any, K: np.ndarray) -> np.ndar
     motors = [engine.tree.v[m.joint].start for m in engine.mechanism.motors if m.joint in engine.tree.v]
     if states == "auto" and len(motors) == K.shape[1] and _determined(one[motors], K) > DETERMINED:
         return one[motors]
-    return picks(*engine.partition(state.q, state.p)[:2])[0]
+    return picks(*engine.partition(state.q, engine.motions(state.u), state.p)[:2])[0]
 
 
 def _determined(R: np.ndarray, K: np.ndarray) -> float:
@@ -118,7 +125,7 @@ def _determined(R: np.ndarray, K: np.ndarray) -> float:
     return float(np.linalg.svd(R @ K, compute_uv=False).min(initial=1.0))
 
 
-def selected(engine: Engine, state: State, wanted: Iterable[str] | None) -> tuple[list[int], int]:
+def selected_coordinates(engine: Engine, state: State, wanted: Iterable[str] | None) -> tuple[list[int], int]:
     """The coordinates that a chart of single ones picks, and how many of them, the first, are speeds too."""
     R, speeds = chart(engine, state, None if wanted is None else list(wanted))
-    return [int(k) for k in R.argmax(axis=1)], speeds
+    return [int(row.argmax()) for row in R], speeds

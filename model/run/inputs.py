@@ -13,18 +13,20 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from ..base.errors import CutjointError, SimulationError
+from ..base.thresholds import SAME_TIME
 from ..describe.motors import signal_names
-from ..errors import CutjointError, SimulationError
 from ..laws import Law, constant, function, table
+from ..laws.features import features
 from ..laws.tables import HELD, KEPT, LINEAR
 from ..laws.texts import law as law_of_text
-from ..state import LiveState
-from ..thresholds import SAME_TIME
+from ..state import Stepper
 
 GAUSS = math.sqrt(3) / 6
 Controller = Callable[[float, Any], Mapping[str, float] | Iterable[float]]
@@ -39,7 +41,7 @@ class Inputs:
 
     def __init__(
         self,
-        simulation: LiveState,
+        simulation: Stepper,
         laws: Mapping[str, Law],
         controller: Controller | None,
         begin: float,
@@ -58,8 +60,7 @@ class Inputs:
         self._moving = np.array([name in moving for name in self._names], bool)
         self._top = np.array([name in top for name in self._names], bool)
         self._stops = sorted({t for law in self.laws.values() for t in law.breaks if begin < t < end})
-        self._step, self._asked = step, 0  # a controller's, and how often it was asked
-        self.longest = step if any(not law.smooth for law in self.laws.values()) else math.inf
+        self.step, self._asked = step, 0  # of records and of a controller, and how often that was asked
         for name, law in self.laws.items():
             first, last = law.span
             if begin < first or end > last * (1 + SAME_TIME):
@@ -67,6 +68,23 @@ class Inputs:
                     f"input '{name}': the table '{law.name}' goes from {first:g} to {last:g} s, but the run "
                     f"from {begin:g} to {end:g} s; lengthen the table, or say outside={KEPT}"
                 )
+
+    @cached_property
+    def _features(self) -> tuple[list[float], float]:
+        """Where laws jump or bend, and the longest step that passes over nothing that one does in between."""
+        stops, longest = set(self._stops), math.inf
+        for law in self.laws.values():
+            longest = min(longest, law.longest)
+            if not law.smooth:  # of its formula nothing is known: it is looked at
+                jumps, shortest = features(law, self.begin, self.end, self.step)
+                stops.update(t for t in jumps if self.begin < t < self.end)
+                longest = min(longest, self.step, shortest)
+        return sorted(stops), longest
+
+    @property
+    def longest(self) -> float:
+        """A step of variable length that passes over nothing that a law does."""
+        return self._features[1]
 
     def values(self, t: float) -> np.ndarray:
         """What the laws say at a time."""
@@ -84,15 +102,15 @@ class Inputs:
             )
         return found
 
-    def at(self, t: float, before: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs, and parameters with driven motions, for a stage at a time; the simulation stays."""
+    def at(self, t: float, before: float = math.inf) -> np.ndarray:
+        """Inputs for a stage at a time; the simulation stays."""
         s = self.simulation
         if not s.motions:
             self.set(t, before)
-            return s.u, s.p
-        u = s.inputs_at(t)[0].copy()
+            return s.u
+        u = s.inputs_at(t).copy()
         u[self._where] = self.values(t if t < before else math.nextafter(before, -math.inf))
-        return u, s.told(u)
+        return u
 
     def set(self, t: float, before: float = math.inf) -> None:
         """Give the simulation its inputs at a time; as they are just before `before`, if that is reached."""
@@ -104,12 +122,12 @@ class Inputs:
     @property
     def _due(self) -> float:
         """When the controller is asked next."""
-        return self.begin + self._asked * self._step if self.controller else math.inf
+        return self.begin + self._asked * self.step if self.controller else math.inf
 
     def control(self) -> None:
         """Ask the controller at the present state, if it is time to."""
         s = self.simulation
-        if self.controller is None or s.time < self._due - SAME_TIME * self._step:
+        if self.controller is None or s.time < self._due - SAME_TIME * self.step:
             return
         self._asked += 1
         given = self.controller(s.time, s)
@@ -158,11 +176,12 @@ class Inputs:
 
     def until(self, t: float) -> float:
         """When a solver that is at t must stop next: where a law breaks, or the controller is asked."""
-        k = bisect_right(self._stops, t)
-        return min(self._stops[k] if k < len(self._stops) else self.end, self._due, self.end)
+        stops = self._features[0]
+        k = bisect_right(stops, t)
+        return min(stops[k] if k < len(stops) else self.end, self._due, self.end)
 
 
-def _derivatives(simulation: LiveState, laws: Mapping[str, Law]) -> dict[str, tuple[Law, int]]:
+def _derivatives(simulation: Stepper, laws: Mapping[str, Law]) -> dict[str, tuple[Law, int]]:
     """The inputs beside a driven motion that its law tells too: law and order of the derivative."""
     found: dict[str, tuple[Law, int]] = {}
     for motor in simulation.mechanism.driven:
@@ -178,7 +197,7 @@ def _number(x: Any) -> float:
     return x if isinstance(x, float) else float(np.asarray(x, float).item())
 
 
-def as_laws(simulation: LiveState, given: Mapping[str, Any], begin: float, step: float) -> dict[str, Law]:
+def as_laws(simulation: Stepper, given: Mapping[str, Any], begin: float, step: float) -> dict[str, Law]:
     """Laws by input from numbers, texts, laws, functions of time, (times, values), or one value a step.
 
     An input of several numbers takes a law of as many, or a list with something for each.

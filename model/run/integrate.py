@@ -7,10 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import SimulationError
-from ..manifold.step import VERDICT
-from ..state import LiveState
-from ..thresholds import (
+from ..base.errors import SimulationError
+from ..base.thresholds import (
     IN_A_RECORD,
     LEAST_TOLERANCE,
     MOST_PLANNED,
@@ -19,15 +17,17 @@ from ..thresholds import (
     SAME_TIME,
     STEPS_BETWEEN,
 )
+from ..manifold.step import STEP_INFO
+from ..state import Stepper
 from ..variables import Variable
 from .events import Event, Watch
 from .inputs import Inputs
 from .recording import Recorded, Recorder
-from .sampling import Sensing
+from .sample_schedule import Sensing
 from .trajectory import Trajectory
 
 Slope = Callable[[float, np.ndarray], np.ndarray]
-Place = tuple[np.ndarray, np.ndarray, float]  # q, v, work
+Place = tuple[np.ndarray, np.ndarray, np.ndarray, float]  # q, v, z, work
 
 
 def step_plan(begin: float, duration: float, h: float) -> list[tuple[float, float]]:
@@ -50,7 +50,7 @@ def step_plan(begin: float, duration: float, h: float) -> list[tuple[float, floa
 
 
 class Solver(Protocol):
-    """Takes steps of its own length; `at(t)` gives q, v and work at a time within the last one."""
+    """Takes steps of its own length; `at(t)` gives q, v, z and work at a time within the last one."""
 
     time: float
     tally: np.ndarray  # steps judged, and the sum of their verdicts
@@ -63,19 +63,19 @@ class FixedSteps:
     """The simulation's own steps; if `watched`, one can look back into the last by stepping again."""
 
     def __init__(
-        self, simulation: LiveState, duration: float, h: float, watched: bool, inputs: Inputs | None = None
+        self, simulation: Stepper, duration: float, h: float, watched: bool, inputs: Inputs | None = None
     ):
         self.simulation, self.time, self.watched = simulation, simulation.time, watched
         self.inputs = inputs
         self._rates: np.ndarray | None = None  # of inputs, in the last step
         plan = step_plan(simulation.time, duration, h)
         self._plan = iter(inputs.split(plan) if inputs else plan)
-        self._steps, self._known = 0, simulation.ledger.copy()
+        self._steps, self._known = 0, simulation.counters.copy()
 
     @property
     def tally(self) -> np.ndarray:
         judged = self._steps if self.simulation.judges else 0
-        return np.array([judged, *(self.simulation.ledger - self._known)])
+        return np.array([judged, *(self.simulation.counters - self._known)])
 
     def advance(self) -> None:
         length, self.time = next(self._plan)
@@ -92,32 +92,32 @@ class FixedSteps:
             self._after = self.simulation.state
 
     def at(self, t: float) -> Place:
-        s, ledger = self.simulation, self.simulation.ledger.copy()
+        s, counters = self.simulation, self.simulation.counters.copy()
         s.put(self._after if t >= self.time else self._before)
         if s.time < t < self.time:
             s.step(t - s.time, t, self._rates)
-            s.ledger[:] = ledger  # looked at, not taken
+            s.counters[:] = counters  # looked at, not taken
             if self.inputs:
                 self.inputs.set(t)
-        return s.q, s.v, s.work
+        return s.q, s.v, s.z, s.work
 
 
 class DormandPrince:
     """Dormand-Prince 8(5,3) on ẋ = slope(t, x); `between(t)` is x within the last step."""
 
-    simulation: LiveState
+    simulation: Stepper
 
     def __init__(self, end: float, tolerance: float, inputs: Inputs | None = None):
         if not 0 < tolerance < 1:
             raise SimulationError(f"a tolerance must be between 0 and 1, such as 1e-10, not {tolerance}")
         self.end, self.tolerance, self.inputs = end, max(tolerance, LEAST_TOLERANCE), inputs
         self.until = end
-        self.tally = np.zeros(1 + len(VERDICT))
+        self.tally = np.zeros(1 + len(STEP_INFO))
         self.spacing = 0.0  # of records, s
         self._count = 0
 
-    def now(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs, and parameters with driven motions, at a time of a stage."""
+    def now(self, t: float) -> np.ndarray:
+        """Inputs at a time of a stage."""
         return self.inputs.at(t, self.until) if self.inputs else self.simulation.inputs_at(t)
 
     def begin(self, slope: Slope, time: float, x: np.ndarray, **options: float | None) -> None:
@@ -196,10 +196,10 @@ class Projected(DormandPrince):
 
     def at(self, t: float) -> Place:
         x = self.solver.y if t >= self.time else self.project(self.between(t))
-        return x[: self.nq], x[self.nq : -1], float(x[-1])
+        return x[: self.nq], x[self.nq : -1], np.zeros(0), float(x[-1])
 
 
-def run_recorded(
+def run_and_record(
     simulation: Recorded,
     solver: Solver,
     duration: float,

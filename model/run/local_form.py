@@ -8,11 +8,11 @@ traced ones of `manifold/`, the same that an FMU's model exchange runs.
 
 import numpy as np
 
-from ..errors import SimulationError
-from ..state import LiveState
+from ..base.errors import SimulationError
+from ..state import Stepper
 from .independent import picks
 from .inputs import Inputs
-from .integrate import DormandPrince
+from .integrate import DormandPrince, Place
 
 
 class ChartLost(SimulationError):
@@ -22,48 +22,51 @@ class ChartLost(SimulationError):
 class LocalForm:
     """A chart of a simulation's manifold at a pose, and the motion written over it.
 
-    R has orthonormal rows: y_q = R d, and y_v = R v of the first `speeds` of them. `free` is 1 for every
-    dependent coordinate, and for every dependent speed, where R picks single ones; otherwise the projectors
-    onto the dependent directions.
+    R has orthonormal rows: y_q = R d, and y_v = R v of the first `speeds` of them. `dependent` is 1 for
+    every dependent coordinate, and for every dependent speed, where R picks single ones; otherwise the
+    projectors onto the dependent directions.
     """
 
-    def __init__(self, simulation: LiveState, q: np.ndarray):
+    def __init__(self, simulation: Stepper, q: np.ndarray):
         self.simulation, self.engine = simulation, simulation.engine
         self.reference = q.copy()
         self.u, self.p = simulation.u, simulation.p
-        self._inner = simulation.tree.nq - simulation.tree.nz  # where internal states begin: they are states
         self.d, self.rate = np.zeros((2, simulation.tree.nv))  # of the pose lifted last
         self.accepted = self.d, self.rate  # of the last pose that is known to be on the way
-        self.R, self.speeds, self.free = self.choose()
+        self.R, self.speeds, self.dependent = self.choose()
+
+    @property
+    def s(self) -> np.ndarray:
+        return self.engine.motions(self.u)
 
     def choose(self) -> tuple[np.ndarray, int, tuple[np.ndarray, np.ndarray]]:
-        """R, `speeds` and `free` at the reference: here by coordinate partitioning."""
-        free, free_v, regular = self.engine.partition(self.reference, self.p)
+        """R, `speeds` and `dependent` at the reference: here by coordinate partitioning."""
+        dependent_q, dependent_v, regular = self.engine.partition(self.reference, self.s, self.p)
         if not regular:
             raise ChartLost(
                 f"'{self.simulation.mechanism.name}' is at a kinematic singularity, where no independent "
                 "coordinates exist; the methods fixed and variable need none"
             )
-        return *picks(free, free_v), (free, free_v)
+        return *picks(dependent_q, dependent_v), (dependent_q, dependent_v)
 
-    def to_local(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def to_local(self, q: np.ndarray, v: np.ndarray, z: np.ndarray) -> np.ndarray:
         """y of a state on the manifold."""
-        d = self.engine.kernel("displacement")(self.reference, q)
-        return np.concatenate([self.R @ d, self.R[: self.speeds] @ v, q[self._inner :]])
+        d = self.engine.kernels.displacement(self.reference, q)
+        return np.concatenate([self.R @ d, self.R[: self.speeds] @ v, z])
 
-    def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ψ(y): the state (q, v) on the manifold."""
+    def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ψ(y): the state (q, v, z) on the manifold."""
         n = len(self.R)
-        kernel = self.engine.kernel("lift" if self.free[0].ndim == 1 else "lift_along")
+        kernels = self.engine.kernels
+        kernel = kernels.lift if self.dependent[0].ndim == 1 else kernels.lift_along
         x, w = self.R.T @ y[:n], self.R[: self.speeds].T @ y[n : n + self.speeds]
-        self.reference[self._inner :] = y[n + self.speeds :]
-        d, q, v, rate, closed = kernel(self.reference, *self.accepted, x, w, *self.free, self.p)
+        d, q, v, rate, closed = kernel(self.reference, *self.accepted, x, w, *self.dependent, self.s, self.p)
         if not closed[0]:
             raise ChartLost(
                 "the local parametrization does not converge; take a smaller step or another chart"
             )
         self.d, self.rate = d, rate
-        return q, v
+        return q, v, y[n + self.speeds :]
 
     def accept(self) -> None:
         """Searches start from the pose lifted last: trial points of a solver may be on another branch."""
@@ -71,14 +74,12 @@ class LocalForm:
 
     def rates(self, y: np.ndarray) -> tuple[np.ndarray, float]:
         """f(y), and the power that changes the energy."""
-        q, v = self.to_full(y)
-        dq, dv, power = self.engine.kernel("rates")(q, v, self.u, self.p)
-        parts = [self.R @ self.rate, self.R[: self.speeds] @ dv, dq[self._inner :]]
-        return np.concatenate(parts), float(power[0])
+        _, dv, dz, power = self.engine.kernels.rates(*self.to_full(y), self.u, self.p)
+        return np.concatenate([self.R @ self.rate, self.R[: self.speeds] @ dv, dz]), float(power[0])
 
     def room(self, q: np.ndarray) -> float:
         """How far the chart is from being left, at the pose lifted last; negative beyond."""
-        return self.engine.margin(q, self.d, self.free, self.p)
+        return self.engine.margin(q, self.d, self.dependent, self.s, self.p)
 
 
 class LocalSolver(DormandPrince):
@@ -86,19 +87,23 @@ class LocalSolver(DormandPrince):
 
     form: type[LocalForm] = LocalForm
 
-    def __init__(self, simulation: LiveState, end: float, tolerance: float, inputs: Inputs | None = None):
+    def __init__(self, simulation: Stepper, end: float, tolerance: float, inputs: Inputs | None = None):
         super().__init__(end, tolerance, inputs)
         self.simulation, self.time = simulation, simulation.time
         self.changes = 0  # of chart
-        self._in_new_chart(simulation.q.copy(), simulation.v.copy(), simulation.work)
+        q, v, z, *_ = simulation.state.at
+        self._in_new_chart(q, v, z, simulation.work)
 
-    def _in_new_chart(self, q: np.ndarray, v: np.ndarray, work: float, **options: float) -> None:
+    def _in_new_chart(
+        self, q: np.ndarray, v: np.ndarray, z: np.ndarray, work: float, **options: float
+    ) -> None:
         self.chart = self.form(self.simulation, q)
-        self.chart.u, self.chart.p = self.now(self.time)
-        self.begin(self._slope, self.time, np.concatenate([self.chart.to_local(q, v), [work]]), **options)
+        self.chart.u = self.now(self.time)
+        y = np.concatenate([self.chart.to_local(q, v, z), [work]])
+        self.begin(self._slope, self.time, y, **options)
 
     def _slope(self, t: float, y: np.ndarray) -> np.ndarray:
-        self.chart.u, self.chart.p = self.now(t)
+        self.chart.u = self.now(t)
         try:
             dy, power = self.chart.rates(y[:-1])
         except ChartLost:
@@ -109,17 +114,16 @@ class LocalSolver(DormandPrince):
         """One accepted step; then a new chart, if it is time for one."""
         super().advance()
         self.old = self.chart
-        self.chart.u, self.chart.p = self.now(self.time)
-        q, v = self.chart.to_full(self.solver.y[:-1])
+        self.chart.u = self.now(self.time)
+        full = self.chart.to_full(self.solver.y[:-1])
         self.chart.accept()
-        if self.time < self.end and not self.chart.room(q) >= 0:
+        if self.time < self.end and not self.chart.room(full[0]) >= 0:
             self.changes += 1
             first = min(self.solver.step_size, self.end - self.time)
-            self._in_new_chart(q, v, float(self.solver.y[-1]), first_step=first)
+            self._in_new_chart(*full, float(self.solver.y[-1]), first_step=first)
 
-    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def at(self, t: float) -> Place:
         """Each sample is placed on the manifold exactly."""
         y = self.between(t)
-        self.old.u, self.old.p = self.now(t)
-        q, v = self.old.to_full(y[:-1])
-        return q, v, float(y[-1])
+        self.old.u = self.now(t)
+        return *self.old.to_full(y[:-1]), float(y[-1])

@@ -4,12 +4,12 @@ import casadi as ca
 import numpy as np
 
 from ..joints.rigid_motion import rotation
-from ..state import LiveState
+from ..state import Stepper
 
 Places = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-def body_poses(simulation: LiveState) -> Places:
+def body_poses(simulation: Stepper) -> Places:
     """Rotation matrix and origin of every body's frame in the world."""
     y, outputs = simulation.output_vector(), simulation.engine.variables.outputs
     result: Places = {"ground": (np.eye(3), np.zeros(3))}
@@ -19,7 +19,7 @@ def body_poses(simulation: LiveState) -> Places:
     return result
 
 
-def joint_positions(simulation: LiveState) -> Places:
+def joint_positions(simulation: Stepper) -> Places:
     """Where each joint is in the world: its point on the parent and its point on the child."""
     poses = body_poses(simulation)
     result = {}

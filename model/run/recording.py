@@ -6,10 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ..state import LiveState, State
-from ..thresholds import CUT_OFF
+from ..base.thresholds import CUT_OFF
+from ..state import State, Stepper
 from ..variables import Variable, Variables
-from .judgement import Audit
+from .run_quality import Audit
 from .trajectory import Seen, Trajectory
 
 SEEN_EVERY = 1 / 25  # seconds between states that are kept to see the motion by
@@ -23,7 +23,7 @@ class Recorded(Protocol):
     @property
     def time(self) -> float: ...
     def read(self, rows: np.ndarray) -> np.ndarray: ...
-    def go(self, time: float, q: np.ndarray, v: np.ndarray, work: float) -> None: ...
+    def go(self, time: float, q: np.ndarray, v: np.ndarray, z: np.ndarray, work: float) -> None: ...
 
 
 class Recorder:
@@ -35,13 +35,13 @@ class Recorder:
         self.names = tuple(column.name for column in chosen)
         self.units = tuple(column.unit for column in chosen)
         rows = [column.where.start for column in chosen]
-        if isinstance(simulation, LiveState):
+        if isinstance(simulation, Stepper):
             rows += [x.where.start for x in simulation.engine.variables.outputs.columns(ENERGIES)]
         self.index = np.array(rows, int)
         self.time: list[float] = []
         self.rows: list[np.ndarray] = []  # blocks of them
         self.audit = Audit()
-        known = simulation.engine.variables.inputs.columns() if isinstance(simulation, LiveState) else ()
+        known = simulation.engine.variables.inputs.columns() if isinstance(simulation, Stepper) else ()
         self.inputs = known
         self.states: list[State] = []  # some, to see the motion by
         self._spacing = SEEN_EVERY
@@ -50,7 +50,7 @@ class Recorder:
     def add(self) -> None:
         """What can be read now."""
         s = self.simulation
-        work = np.array([s.work] if isinstance(s, LiveState) else [])
+        work = np.array([s.work] if isinstance(s, Stepper) else [])
         self.add_rows([s.time], s.read(self.index)[None], work)
 
     def add_rows(self, times: Sequence[float], rows: np.ndarray, work: np.ndarray) -> None:
@@ -58,7 +58,7 @@ class Recorder:
         s, n = self.simulation, len(self.names)
         self.time.extend(times)
         self.rows.append(rows[:, :n])
-        if isinstance(s, LiveState):
+        if isinstance(s, Stepper):
             self.audit.add(np.column_stack([rows[:, n:], work]))
             np.minimum(self.lowest, s.u, out=self.lowest)
             np.maximum(self.highest, s.u, out=self.highest)
@@ -89,7 +89,7 @@ class Recorder:
     def _seen(self) -> Seen | None:
         """The states that were kept, and the last."""
         s = self.simulation
-        if not isinstance(s, LiveState):
+        if not isinstance(s, Stepper):
             return None
         last = () if self.states[-1].time == s.time else (s.state,)
         return Seen(s.engine, (*self.states, *last))
@@ -111,7 +111,7 @@ class Recorder:
         )
 
 
-def recorded(table: Variables, names: Iterable[str] | None) -> tuple[Variable, ...]:
+def columns_to_record(table: Variables, names: Iterable[str] | None) -> tuple[Variable, ...]:
     """The columns to record: positions and speeds of all joints and what the description names, if None."""
     joints = [n for n in table.outputs.named if n.startswith("joint.") and not n.endswith(".acceleration")]
     return table.outputs.columns([*joints, *table.own, "energy", "loop.residual"] if names is None else names)

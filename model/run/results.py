@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..describe.units import in_si
-from ..errors import CutjointError
-from ..files import write_atomically
+from ..base.errors import CutjointError
+from ..base.files import write_atomically
+from ..base.marks import MARK
+from ..base.units import in_si
 
 Where = str | os.PathLike[str]
 # Ending -> the library it takes, and what the format is called.
@@ -54,14 +55,19 @@ def write_result(
 
 
 def write_table(
-    path: Where, time: np.ndarray, columns: Mapping[str, np.ndarray], units: Sequence[str]
+    path: Where,
+    time: np.ndarray,
+    columns: Mapping[str, np.ndarray],
+    units: Sequence[str] = (),
+    first: str = "time",
 ) -> None:
-    """CSV with every digit that matters; titles name units that are not SI."""
+    """CSV with every digit that matters; titles name units that are not SI. `first` titles `time`."""
     known = dict(zip(columns, units, strict=False))
     titles = [name if in_si(known.get(name, "1")) else f"{name} ({known[name]})" for name in columns]
     with write_atomically(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["time", *titles])
+        file.write(f'"{first}"' + ("," if titles else ""))  # in quotes: by that we know a table of ours
+        writer.writerow(titles)
         for row in zip(time, *columns.values(), strict=True):
             writer.writerow([repr(float(x)) for x in row])
 
@@ -76,9 +82,10 @@ def _write_parquet(
         pyarrow.field(name, pyarrow.float64(), metadata={"unit": known.get(name, "")})
         for name in ("time", *columns)
     ]
+    schema = pyarrow.schema(fields, metadata={"tool": MARK})
     arrays = [pyarrow.array(np.ascontiguousarray(x, float)) for x in (time, *columns.values())]
     with write_atomically(path) as temporary:
-        parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields)), temporary)
+        parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), temporary)
 
 
 def _write_hdf5(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..state import LiveState
+from ..state import Stepper
 
 
 class Sensing:
@@ -13,7 +13,7 @@ class Sensing:
 
     def __init__(self, simulation: Any, put: Callable[[float], None]):
         self.simulation, self.put = simulation, put
-        self.samples = simulation.samples if isinstance(simulation, LiveState) else None
+        self.samples = simulation.samples if isinstance(simulation, Stepper) else None
         self._kept, self._at = np.zeros(0), 0.0
         if self.samples:
             simulation.sample()

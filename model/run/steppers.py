@@ -2,19 +2,19 @@
 
 from dataclasses import replace
 
-from ..errors import SimulationError
+from ..base.errors import SimulationError
 from ..manifold.step import TRY, runge_kutta
-from ..manifold.stepper import Stepper
+from ..manifold.stepper import StepMethod
 from .implicit import implicit
 
 STEPPERS = {
-    "runge_kutta": Stepper("runge_kutta", runge_kutta, each=TRY),
-    "single": Stepper("single", runge_kutta, 1),
-    "implicit": Stepper("implicit", implicit),
+    "runge_kutta": StepMethod("runge_kutta", runge_kutta, each=TRY),
+    "single": StepMethod("single", runge_kutta, 1),
+    "implicit": StepMethod("implicit", implicit),
 }
 
 
-def stepper(name: str, substeps: int | None = None) -> Stepper:
+def stepper(name: str, substeps: int | None = None) -> StepMethod:
     """The step of this name with at most so many sub-steps; as many as it takes if None."""
     if name not in STEPPERS:
         raise SimulationError(f"there is no stepper '{name}'; known: {', '.join(STEPPERS)}")

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..describe.parameters import split
-from ..describe.units import in_unit
-from ..display import Displayed
+from ..base.display import Displayed
+from ..base.units import in_unit
+from ..describe.parameters import split_component
 from ..engine import Engine
 from ..state import State
 from ..variables import Variable, column_places
-from .judgement import NOT_JUDGED, Judgement
 from .results import library, write_result, write_table
+from .run_quality import NOT_JUDGED, RunQuality
 
 
 class Seen(NamedTuple):
@@ -36,19 +36,25 @@ class Trajectory(Displayed):
     names: tuple[str, ...]
     values: np.ndarray  # (n, len(names))
     events: tuple[tuple[str, float], ...] = ()  # name and time of each that was met, in order
-    judgement: Judgement = NOT_JUDGED  # of the run: steps that did not settle, energy that is missing
+    judgement: RunQuality = NOT_JUDGED  # of the run: steps that did not settle, energy that is missing
     units: tuple[str, ...] = ()  # of the columns, if anybody knows them
     energies: np.ndarray | None = None  # (n, 3): kinetic, potential, work put in; joules
     cut_off: tuple[tuple[Variable, float], ...] = ()  # inputs asked for more than their limit, and how much
-    seen: Seen | None = field(
-        default=None, repr=False, compare=False
-    )  # for pictures; not for other processes
+    seen: Seen | None = field(default=None, repr=False, compare=False)  # for pictures of the motion
+
+    def __repr__(self) -> str:
+        t = self.time
+        span = f"{len(t)} times from {t[0]:g} to {t[-1]:g} s" if len(t) else "empty"
+        names = ", ".join(self.names[:6]) + (", …" if len(self.names) > 6 else "")
+        return f"Trajectory({span}; {len(self.names)} columns: {names})"
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"seen": None}
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """One column, or all components of a vector output as (n, k)."""
+        """One column, all components of a vector output as (n, k), or its magnitude `NAME.norm`."""
+        if name.endswith(".norm") and name not in self.names:
+            return np.linalg.norm(self[name.removesuffix(".norm")].reshape(len(self.time), -1), axis=1)
         found = column_places(self.names, name, "column")
         return self.values[:, found[0] if name in self.names else found]
 
@@ -72,16 +78,18 @@ class Trajectory(Displayed):
     def warn(self) -> None:
         """Say what is not as it was asked for."""
         for given, most in self.cut_off:
-            gave = ".".join([*given.port.split(".")[:2], "voltage" if given.unit == "V" else "effort"])
+            word, element, role = given.port.split(".")
+            gave = role.removeprefix("wanted_") if role.startswith("wanted_") else "effort"
+            told = f", {word}.{element}.{gave} what it gave" if word in ("motor", "strut") else ""
             warnings.warn(
-                f"'{given.name}' was asked for {most:.6g} {given.unit} and gave no more than its limit, "
+                f"'{given.name}' was commanded {most:.6g} {given.unit} and gave no more than its limit, "
                 f"{given.high if most > given.high else given.low:.6g}; "
-                f"input.{given.name} is what was asked, {gave} what it gave",
+                f"input.{given.name} is the command{told}",
                 stacklevel=3,
             )
 
     def part(self, names: Iterable[str]) -> "Trajectory":
-        """Some of the columns, by name."""
+        """Some of the columns: those in `names`, in that order."""
         places = [self.names.index(name) for name in names]
         units = tuple(self.units[k] for k in places) if self.units else ()
         return replace(
@@ -89,7 +97,7 @@ class Trajectory(Displayed):
         )
 
     def in_units(self, *wanted: str) -> "Trajectory":
-        """The same motion in other units, such as "deg" and "mm", which serve rates too; others stay."""
+        """The same motion in `wanted` units, such as "deg" and "mm", which serve rates too; others stay."""
         shown = [in_unit(unit, wanted) for unit in self.units]
         values = self.values / np.array([factor for _, factor in shown] or 1.0)
         return replace(self, values=values, units=tuple(unit for unit, _ in shown))
@@ -107,7 +115,7 @@ class Trajectory(Displayed):
         """An xarray.Dataset over time, vectors whole, each variable with the attribute `units`."""
         xarray = library("xarray", "a data set")
         found: dict[str, Any] = {}
-        for whole in dict.fromkeys(split(name)[0] for name in self.names):
+        for whole in dict.fromkeys(split_component(name)[0] for name in self.names):
             places = column_places(self.names, whole, "column")
             unit = {"units": self.units[places[0]]} if self.units else {}
             if len(places) > 1:
@@ -117,9 +125,9 @@ class Trajectory(Displayed):
         return xarray.Dataset(found, coords={"time": ("time", self.time, {"units": "s"})})
 
     def write(self, path: str | Path) -> None:
-        """Write `time` and all columns in the format that the file's ending names: csv, parquet, h5."""
+        """Write `time` and all columns in the format that the ending of `path` names: csv, parquet, h5."""
         write_result(path, self.time, dict(zip(self.names, self.values.T, strict=True)), self.units)
 
     def write_csv(self, path: str | Path) -> None:
-        """Write `time` and all columns with every digit that matters."""
+        """Write `time` and all columns to the CSV file `path` with every digit that matters."""
         write_table(path, self.time, dict(zip(self.names, self.values.T, strict=True)), self.units)

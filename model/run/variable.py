@@ -10,14 +10,8 @@ to get anywhere, the traced step of `manifold/step.py` leaps over it.
 import casadi as ca
 import numpy as np
 
-from ..equations.terms import Equations
-from ..equations.traced import project_position, project_velocity, rates
-from ..errors import SimulationError
-from ..manifold import step
-from ..manifold.judge import concluded
-from ..manifold.step import ALONG, HELD
-from ..state import LiveState
-from ..thresholds import (
+from ..base.errors import SimulationError
+from ..base.thresholds import (
     ENERGY_ERROR,
     JUDGED_TOLERANCE,
     LEAP,
@@ -26,49 +20,53 @@ from ..thresholds import (
     RESOLVED,
     TOO_SHORT,
 )
+from ..equations.terms import Equations
+from ..equations.traced import project_position, project_velocity, rates
+from ..manifold import step
+from ..manifold.step import ALONG, HELD
+from ..state import Stepper
 from .inputs import Inputs
 from .integrate import DormandPrince, Place
 from .steppers import STEPPERS
 
 
 def rates_on_loops(eq: Equations) -> ca.Function:
-    """(q, v, u, p) → (q̇, v̇, power) at the closed pose and speeds nearest to q and v."""
-    q, v, u, p = eq.symbols("q", "v", "u", "p")
+    """(q, v, z, u, p) → (q̇, v̇, ż, power) at the closed pose and speeds nearest to q and v."""
+    q, v, z, u, p = symbols = eq.symbols("q", "v", "z", "u", "p")
     held = eq.tree.cuts or eq.tree.driven
-    closed = project_position(eq)(q, p) if held else q
-    speeds = project_velocity(eq)(closed, v, p) if held else v
-    names = ["q", "v", "u", "p"], ["dq", "dv", "power"]
-    return ca.Function("rates_on_loops", [q, v, u, p], list(rates(eq)(closed, speeds, u, p)), *names)
+    closed = project_position(eq)(q, eq.motions(u), p) if held else q
+    speeds = project_velocity(eq)(closed, v, eq.motions(u), p) if held else v
+    names = ["q", "v", "z", "u", "p"], ["dq", "dv", "dz", "power"]
+    return ca.Function("rates_on_loops", symbols, list(rates(eq)(closed, speeds, z, u, p)), *names)
 
 
 class VariableSteps(DormandPrince):
     """Steps of a simulation to a tolerance, from its present state on."""
 
-    def __init__(self, simulation: LiveState, end: float, tolerance: float, inputs: Inputs | None = None):
+    def __init__(self, simulation: Stepper, end: float, tolerance: float, inputs: Inputs | None = None):
         super().__init__(end, tolerance, inputs)
-        self.simulation, nq = simulation, simulation.tree.nq
-        self._borders = nq, nq + simulation.tree.nv
-        kernel = simulation.engine.kernel
-        self._rates = kernel("rates_on_loops", rates_on_loops)
-        self._concluded = kernel("concluded", concluded)
+        self.simulation, tree = simulation, simulation.tree
+        self._borders = np.cumsum([tree.nq, tree.nv, tree.nz])
+        self._rates = simulation.engine.kernel("rates_on_loops", rates_on_loops)
+        self._concluded = simulation.engine.kernels.project_and_estimate
         self._part = min(1.0, JUDGED_TOLERANCE * self.tolerance / ENERGY_ERROR)
         self._easy = 0.0  # longest step so far
         self._regular = 0.0  # largest distance from a singularity so far, looked at where steps are long
         self._leapt = False
         self._start = self._resting()
-        self.begin(
-            self._slope, simulation.time, np.concatenate([simulation.q, simulation.v, [simulation.work]])
-        )
+        self.begin(self._slope, simulation.time, np.concatenate(simulation.memory[:4]))
 
     def _slope(self, t: float, x: np.ndarray) -> np.ndarray:
-        q, v = np.split(x, self._borders)[:2]
-        return np.concatenate(self._rates(q, v, *self.now(t)))
+        q, v, z, _ = np.split(x, self._borders)
+        return np.concatenate(self._rates(q, v, z, self.now(t), self.simulation.p))
 
     def _conclude(self, x: np.ndarray, x1: np.ndarray, time: float) -> tuple[np.ndarray, float]:
         """x1 brought onto the loops as they are then, and the error of the step from x."""
         before, after = np.split(x, self._borders), np.split(x1, self._borders)
-        q, v, error = self._concluded(*before, *after, self.now(time)[1], self._part)
-        return np.concatenate([q, v, x1[-1:]]), float(error[0])
+        s = self.simulation
+        motions = s.engine.motions(self.now(time))
+        q, v, error = self._concluded(*before, *after, motions, s.p, self._part)
+        return np.concatenate([q, v, *after[2:]]), float(error[0])
 
     def advance(self) -> None:
         """One step that settles, or that nothing makes better."""
@@ -98,19 +96,21 @@ class VariableSteps(DormandPrince):
         """From a singularity: the smallest singular value that a regular pose would have."""
         if not self.simulation.tree.cuts:
             return np.inf
-        return self.simulation.engine.singularity(x[: self._borders[0]], self.simulation.p)[0]
+        s = self.simulation
+        return s.engine.singularity(x[: self._borders[0]], s.s, s.p)[0]
 
     def _resting(self) -> float | None:
         """How long the traced step is to lead from rest in a singular pose, if that is where it is."""
         s = self.simulation
         if s.v.any() or not s.tree.cuts or s.tree.driven:
             return None
-        a, parted = s.engine.kernel("from_rest")(s.q, s.u, s.p)
+        a, parted = s.engine.kernels.from_rest(s.q, s.z, s.u, s.p)
         size = float(np.linalg.norm(a / s.equations.scales.speeds))
         return float(np.sqrt(2 * RESOLVED / size)) if parted[0] else None
 
     def _leap(self, time: float, x: np.ndarray, length: float) -> None:
-        length = min(length, self.until - time)
+        bounds = (self.inputs.step, self.inputs.longest) if self.inputs else ()
+        length = min(length, self.until - time, *bounds)
         self._leapt, self._from, self._start = True, (time, x), None
         x1, verdict = self._jumped(length)
         if not np.isfinite(x1).all() or verdict[step.LEFT_OPEN]:
@@ -124,12 +124,11 @@ class VariableSteps(DormandPrince):
 
     def _jumped(self, length: float) -> tuple[np.ndarray, np.ndarray]:
         s = self.simulation
-        q, v, work = np.split(self._from[1], self._borders)
         rates = self.inputs.line(self._from[0], length) if self.inputs else None
-        u, p = self.now(self._from[0]) if s.tree.driven else (s.u, s.p)
+        u = self.now(self._from[0]) if s.tree.driven else s.u
         u, how = (u, HELD) if rates is None or s.tree.driven else (np.concatenate([u, rates]), ALONG)
         kernel = s.engine.kernel(*STEPPERS["runge_kutta"].traced(how))
-        *new, verdict = kernel(q, v, work, u, p, length)
+        *new, verdict = kernel(*np.split(self._from[1], self._borders), u, s.p, length)
         return np.concatenate(new), verdict
 
     def at(self, t: float) -> Place:
@@ -140,5 +139,5 @@ class VariableSteps(DormandPrince):
         else:
             x = self.between(t)
             x = self._conclude(x, x, t)[0]
-        q, v, work = np.split(x, self._borders)
-        return q, v, float(work[0])
+        q, v, z, work = np.split(x, self._borders)
+        return q, v, z, float(work[0])

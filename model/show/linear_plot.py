@@ -5,7 +5,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from .model import LinearModel
+from ..linear.model import LinearModel
 
 
 def phase_degrees(response: np.ndarray) -> np.ndarray:

@@ -14,18 +14,26 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
-from matplotlib.patheffects import withStroke
 
 from ..describe.mechanism import GROUND, Joint, Mechanism, Strut
 from ..joints.types import TYPES
-from ..robots.surfaces import surfaces
+from ..urdf.surfaces import surfaces
+from .marks import (
+    OFFSET,
+    draw_frames,
+    draw_loads,
+    draw_ties,
+    extra_legend,
+    keep_inside,
+    load_arrows,
+    write_names,
+)
 from .plot import save_figure
 from .sketch import Angle, Pose, View, around, at, body_points, choose_view, family, joint_frame, strut_ends
 
 COLOURS = ("#4878b0", "#5b9e5f", "#9a6fb0", "#3f9ca3", "#8c6d4f", "#c28aa8", "#7f8a3a", "#6b7a8f")
 INK, CUT, MOTOR, GROUND_COLOUR = "#222222", "#d62728", "#f08c00", "#777777"
-OFFSET = {"textcoords": "offset points"}
-HALO = withStroke(linewidth=2.5, foreground="white")  # names stay legible over markers
+MOST_FRAMES = 12  # that are named; robots have dozens
 HATCHED: dict[str, Any] = {"facecolor": "#eeeeee", "edgecolor": GROUND_COLOUR}
 LEGEND: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False, "fontsize": 9}
 
@@ -54,7 +62,7 @@ def draw(
     axes.axis("off")
     families = families_of(mechanism)
     solid = _paint(axes, view, mechanism, poses, cuts)
-    _draw_names(axes, view, mechanism, poses)
+    names = write_names(axes, view, _named_places(mechanism, poses))
     _draw_compass(axes, view)
     axes.legend(handles=_legend(mechanism, families, cuts, solid), **LEGEND)
     axes.set_title(mechanism.name, fontsize=14, color=INK)
@@ -65,6 +73,7 @@ def draw(
         axes.set_xlim(np.mean(axes.get_xlim()) + 0.05 * (high - low) * np.array([-0.5, 0.5]))
     if high - low < 0.55 * wide:  # leave the legend room beside a mechanism that is drawn flat
         axes.set_ylim((low + high - 0.55 * wide) / 2, (low + high + 0.55 * wide) / 2)
+    keep_inside(figure, axes, names)
     return figure
 
 
@@ -121,6 +130,8 @@ def _paint(
     for joint in mechanism.joints:
         if TYPES[joint.type].locks:
             _draw_joint(axes, view, joint, poses, joint.name in cuts, joint.name in driven)
+    for draw_more in (draw_ties, draw_frames, draw_loads):
+        draw_more(axes, view, mechanism, poses)
     return solid
 
 
@@ -163,6 +174,8 @@ def _draw_body(axes: Any, view: View, points: np.ndarray, com: np.ndarray, colou
     elif not len(points):
         points = com[None]
     flat, middle = view.flat(points), view.flat(com)
+    if np.ptp(flat, axis=0).max() < 1e-3 * view.size:  # held at a point alone
+        axes.plot(*flat[:1].T, marker="s", markersize=16, color=colour, alpha=0.6, zorder=2.9)
     order = 3 + 0.1 * np.tanh(view.depth(points) / view.size)
     corners = _hull(flat, view.size)
     if corners is not None:
@@ -238,21 +251,20 @@ def _draw_joint(
     )
 
 
-def _draw_names(axes: Any, view: View, mechanism: Mechanism, poses: Mapping[str, Pose]) -> None:
-    """Names of motors and cylinders, side by side where they share a place."""
-    names: dict[tuple[float, ...], list[str]] = {}
+def _named_places(mechanism: Mechanism, poses: Mapping[str, Pose]) -> dict[str, np.ndarray]:
+    """Where motors, cylinders, frames and loads are, by name."""
+    places: dict[str, np.ndarray] = {}
     for motor in mechanism.motors:
         joint = mechanism.joint(motor.joint)
-        place = view.flat(joint_frame(joint.on_parent, poses[joint.parent])[1])[0]
-        names.setdefault(tuple(np.round(place / view.size, 3)), []).append(motor.name)
+        places[motor.name] = joint_frame(joint.on_parent, poses[joint.parent])[1]
     for strut in mechanism.struts:
         if strut.actuated:
-            middle = view.flat(np.mean(strut_ends(strut, poses), axis=0))[0]
-            names.setdefault(tuple(np.round(middle / view.size, 3)), []).append(strut.name)
-    for place, here in names.items():
-        at_point = np.array(place) * view.size
-        style = {"fontsize": 9, "zorder": 6, "path_effects": [HALO]}
-        axes.annotate(", ".join(here), at_point, xytext=(9, -11), **OFFSET, **style)
+            places[strut.name] = np.mean(strut_ends(strut, poses), axis=0)
+    for frame in mechanism.frames[:MOST_FRAMES]:
+        places.setdefault(frame.name, at(poses[frame.body], frame.at))
+    for load, place, _ in load_arrows(mechanism, poses):
+        places.setdefault(load.name, place)
+    return places
 
 
 def _draw_compass(axes: Any, view: View) -> None:
@@ -292,4 +304,4 @@ def _legend(
     if mechanism.motors or any(s.actuated for s in mechanism.struts):
         handles.append(Line2D([], [], marker="o", markerfacecolor=MOTOR, label="driven", **point))
     handles.append(Line2D([], [], marker="+", label="centre of mass", **point))
-    return handles
+    return [*handles, *extra_legend(mechanism)]

@@ -10,7 +10,7 @@ import numpy as np
 from ..describe.mechanism import Frame, Mechanism, Strut
 from ..joints.euler import rotation
 from ..joints.types import TYPES
-from ..robots.shapes import points, rods
+from ..urdf.shapes import points, rods
 
 Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and origin (3,) of a body in the world
 Angle = tuple[float, float]  # azimuth and elevation of the viewer, radians

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..thresholds import IN_FACE
+from ..base.thresholds import IN_FACE
 
 
 def hull_faces(cloud: np.ndarray) -> np.ndarray:

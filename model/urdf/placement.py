@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from ..base.thresholds import SNAP
 from ..describe.drawing import euler_parameters, orientation
 from ..describe.mechanism import Frame
-from ..thresholds import SNAP
 
 
 class PlacedFrame(NamedTuple):

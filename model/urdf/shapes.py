@@ -73,7 +73,10 @@ def radius(mechanism: Mechanism) -> float:
 
 
 def points(mechanism: Mechanism) -> dict[str, list[np.ndarray]]:
-    """Where joints and struts hold each body, in the body's own frame."""
+    """Where joints and struts hold each body, and what else it reaches to: frames, loads, point masses.
+
+    In the body's own frame. What is named on ground holds nothing.
+    """
     held: dict[str, list[np.ndarray]] = {name: [] for name in (GROUND, *(b.name for b in mechanism.bodies))}
     for joint in mechanism.joints:
         if TYPES[joint.type].locks:
@@ -83,14 +86,71 @@ def points(mechanism: Mechanism) -> dict[str, list[np.ndarray]]:
     for strut in mechanism.struts:
         held[strut.body1].append(np.array(strut.point1, float))
         held[strut.body2].append(np.array(strut.point2, float))
+    reached = [
+        *((frame.body, frame.at) for frame in mechanism.frames),
+        *((load.body, load.point) for load in mechanism.loads),
+        *((mass.body, mass.point) for mass in mechanism.point_masses),
+    ]
+    for body, point in reached:
+        if body != GROUND:
+            held[body].append(np.array(point, float))
     return {name: _distinct(found) for name, found in held.items()}
 
 
 def rim(joint: Joint) -> list[np.ndarray]:
     """Points around a wheel that rolls, in the frame of its body."""
+    return list(circle(joint, float(joint.radius), RIM)[:-1]) if joint.type == "rolling" else []
+
+
+class Pulley(NamedTuple):
+    """A wheel that a coupling turns: about the z axis of a joint's frame on its child."""
+
+    joint: Joint
+    radius: float
+
+
+def pulleys(mechanism: Mechanism) -> list[Pulley]:
+    """Wheels of couplings. A pulley that moves a slide has the radius of its ratio; wheels that turn
+    each other share the distance of their axes, touching if they turn against each other."""
+    found: dict[str, Pulley] = {}
+    for tie in mechanism.couplings:
+        joint = mechanism.joint(tie.joint)
+        for name, ratio in zip(tie.follows, map(float, tie.ratio), strict=True):
+            led = mechanism.joint(name)
+            turns = [TYPES[j.type].position_units == ("rad",) for j in (joint, led)]
+            if all(turns) and joint.parent == led.parent and ratio:
+                apart = np.subtract(*(np.array(j.on_parent.position, float) for j in (joint, led)))
+                reach = float(np.linalg.norm(apart)) * (1.0 if ratio < 0 else 0.4)
+                radii = reach / (1 + abs(ratio)), reach * abs(ratio) / (1 + abs(ratio))
+            elif any(turns) and ratio:
+                radii = (1 / abs(ratio), 0.0) if turns[0] else (0.0, abs(ratio))
+            else:
+                radii = (0.0, 0.0)
+            for one, radius in zip((joint, led), radii, strict=True):
+                if radius > NEAR:
+                    found.setdefault(one.name, Pulley(one, radius))
+    return list(found.values())
+
+
+def ties(mechanism: Mechanism) -> list[Rod]:
+    """Couplings as lines from the joint that follows to those that it follows, drawn at their children."""
+    pairs = [
+        (mechanism.joint(tie.joint), mechanism.joint(name))
+        for tie in mechanism.couplings
+        for name in tie.follows
+    ]
+    return [
+        Rod(a.child, np.array(a.on_child.position, float), b.child, np.array(b.on_child.position, float))
+        for a, b in pairs
+    ]
+
+
+def circle(joint: Joint, radius: float, count: int = 24) -> np.ndarray:
+    """Points around the axis of a joint, in the frame of its child."""
     R, centre = rotation(joint.on_child.orientation), np.array(joint.on_child.position, float)
-    angles = np.arange(RIM) * 2 * np.pi / RIM if joint.type == "rolling" else ()
-    return [centre + float(joint.radius) * R @ (np.cos(a), np.sin(a), 0.0) for a in angles]
+    angles = np.arange(count + 1) * 2 * np.pi / count
+    ring = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles])
+    return np.asarray(centre + radius * ring @ R.T)
 
 
 def corners(mechanism: Mechanism) -> dict[str, list[np.ndarray]]:

@@ -1,28 +1,28 @@
 """Visuals as triangles: plain shapes as hulls of points, meshes from files beside the description.
 
 A mesh is data from a stranger: only files with the endings of meshes are opened, only in the description's
-folder, in the package it belongs to or beside that folder, and only up to a size. What can't be read is not
-shown, and says why.
+folder, in the package it belongs to or beside that folder, and read in a process of its own. What can't be
+read is not shown, and says why.
 """
 
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from ..base.errors import CutjointError, DescriptionError
+from ..base.untrusted import find_inside
 from ..describe.mechanism import Mechanism
 from ..describe.visuals import Visual
-from ..errors import DescriptionError
 from ..joints.euler import rotation
 from .hulls import hull_faces
+from .packages import package_folders
+from .read_meshes import Triangles, key_of, read_meshes
 
 MESHES = (".stl", ".obj", ".dae")
-LARGEST_MESH = 50_000_000  # bytes
 ROUND = 24  # points of a circle
 MOST_CORNERS = 100  # of an outline
-Triangles = tuple[np.ndarray, np.ndarray]  # corners (n, 3), and faces (m, 3) of them seen from outside
 
 
 def surface(mechanism: Mechanism, visual: Visual) -> Triangles:
@@ -83,18 +83,11 @@ def _mesh(mechanism: Mechanism, visual: Visual) -> Triangles:
     path = mesh_path(mechanism, visual.file)
     if path is None:
         raise DescriptionError(f"the mesh '{visual.file}' is not beside the description")
-    try:
-        import trimesh
-    except ImportError:
-        raise DescriptionError("install 'trimesh' (pip install trimesh pycollada) to show meshes") from None
-    try:
-        loaded: Any = trimesh.load(path, force="mesh", file_type=path.suffix[1:].lower())
-        corners, faces = np.array(loaded.vertices, float), np.array(loaded.faces, int)
-    except Exception as error:  # whatever a broken file makes its reader raise
-        raise DescriptionError(f"'{visual.file}' is no mesh: {' '.join(str(error).split())[:200]}") from None
-    if not len(faces) or not np.isfinite(corners).all():
-        raise DescriptionError(f"'{visual.file}' has no triangles")
-    return corners * np.array(visual.size), faces
+    files = {path, *(mesh_path(mechanism, v.file) for v in mechanism.visuals if v.shape == "mesh")}
+    found = read_meshes(tuple(sorted(key_of(file) for file in files if file is not None)))[path]
+    if isinstance(found, str):
+        raise DescriptionError(found if "install" in found else f"'{visual.file}' {found}")
+    return found[0] * np.array(visual.size), found[1]
 
 
 def mesh_path(mechanism: Mechanism, file: str) -> Path | None:
@@ -102,32 +95,22 @@ def mesh_path(mechanism: Mechanism, file: str) -> Path | None:
     if not mechanism.folder:
         return None
     folder = Path(mechanism.folder)
-    rest, packaged = file, False
-    for start in ("package://", "model://", "file://"):
-        if file.startswith(start):
-            rest, packaged = file.removeprefix(start), start != "file://"
-    package, _, within = rest.partition("/")
     roots = [folder, folder.parent]
-    if packaged:
-        roots = [up for up in (folder, *folder.parents) if up.name == package]
-        roots += [up / package for up in (folder, *folder.parents[:3]) if (up / package).is_dir()]
-        prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-        roots += [Path(p) / "share" / package for p in prefixes if p]
+    scheme, apart, name = file.partition("://")
+    if not apart:
+        name = file
+    elif scheme in ("package", "model"):
+        package, _, name = name.partition("/")
         # A copy of a package may have another name: its urdf/ and meshes/ still lie side by side.
-        roots, rest = [*roots, folder, folder.parent], within
-    for root in roots:
-        try:
-            found = (root / rest).resolve()
-            inside = any(found.is_relative_to(r.resolve()) for r in roots)
-            fits = found.suffix.lower() in MESHES and inside and found.is_file()
-            if fits and found.stat().st_size <= LARGEST_MESH:
-                return found
-        except (OSError, ValueError):
-            continue
-    return None
+        roots = [*package_folders(package, folder), *roots]
+    try:
+        found = find_inside(name, roots)
+    except CutjointError:
+        return None
+    return found if found.suffix.lower() in MESHES else None
 
 
-def relocated(mechanism: Mechanism, folder: Path) -> Mechanism:
+def relocate_meshes(mechanism: Mechanism, folder: Path) -> Mechanism:
     """The same mechanism for a description in another folder: its meshes stay where they are."""
     if not mechanism.folder:
         return mechanism

@@ -15,18 +15,27 @@ from xml.etree import ElementTree as xml
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from ..base.errors import DescriptionError
 from ..describe.mechanism import GROUND, Joint, Mechanism, outer_name
 from ..describe.visuals import Visual
 from ..equations.single_joints import SingleJoint, chain
-from ..equations.spatial import lumped
+from ..equations.spatial import lump_point_masses
 from ..equations.topology import Tree, span
-from ..errors import DescriptionError
 from ..joints.angles import yaw_pitch_roll
 from ..joints.types import TYPES
-from .outgoing import TreeJoint, body_names, digits, document, put, simple, visuals_by_body, way_out
-from .placement import HERE, PlacedFrame, of_frame, quaternion
+from .placement import HERE, PlacedFrame, of_frame, point_at, quaternion
 from .shapes import radius, shapes
 from .surfaces import mesh_path
+from .writer_common import (
+    TreeJoint,
+    add_element,
+    body_names,
+    digits,
+    document,
+    simple,
+    visuals_by_body,
+    way_out,
+)
 
 AXES = np.eye(3)
 # URDF wants numbers where a description says nothing: metres, N or N·m, m/s or rad/s.
@@ -82,13 +91,13 @@ class UrdfTree:
         return document(self.root)
 
     def link(self, name: str) -> xml.Element:
-        return put(self.root, "link", name=name)
+        return add_element(self.root, "link", name=name)
 
     def joint(self, name: str, kind: str, parent: str, child: str, pose: PlacedFrame) -> xml.Element:
-        element = put(self.root, "joint", name=name, type=kind)
-        put_origin(element, pose)
-        put(element, "parent", link=parent)
-        put(element, "child", link=child)
+        element = add_element(self.root, "joint", name=name, type=kind)
+        add_origin(element, pose)
+        add_element(element, "parent", link=parent)
+        add_element(element, "child", link=child)
         return element
 
     # -- joints ---------------------------------------------------------------------------------
@@ -120,22 +129,23 @@ class UrdfTree:
         bounded = alone and kind.nq == 1 and joint.limits != (-inf, inf)
         word = "prismatic" if part.move.sliding else "revolute" if bounded else "continuous"
         element = self.joint(part.name, word, parent, child, pose)
-        put(element, "axis", xyz=digits(axis))
-        limit = {"effort": digits([self._strength(joint)]), "velocity": digits([FAST])}
+        add_element(element, "axis", xyz=digits(axis))
+        fast = joint.speed_limit if alone and joint.speed_limit < inf else FAST
+        limit = {"effort": digits([self._strength(joint)]), "velocity": digits([fast])}
         if word != "continuous":
             low, high = joint.limits if bounded else (-FAR, FAR)
             limit |= {"lower": digits([max(low, -FAR)]), "upper": digits([min(high, FAR)])}
-        put(element, "limit", **limit)
+        add_element(element, "limit", **limit)
         freedom = [p.name for p in chain(joint)].index(part.name)
         if kind.plain and freedom < kind.nv:
             self._dynamics(element, joint, freedom)
         if "pitch" in kind.fields and not alone:  # the slide of a screw
-            put(element, "mimic", joint=outer_name(joint), multiplier=digits([joint.pitch]))
+            add_element(element, "mimic", joint=outer_name(joint), multiplier=digits([joint.pitch]))
         tie = next((c for c in self.mechanism.couplings if c.joint == joint.name and simple(c)), None)
         if tie is not None and alone:
             other = outer_name(self.mechanism.joint(tie.follows[0]))
             numbers = {"multiplier": digits(tie.ratio), "offset": digits([tie.offset])}
-            put(element, "mimic", joint=other, **numbers)
+            add_element(element, "mimic", joint=other, **numbers)
 
     def _dynamics(self, element: xml.Element, joint: Joint, freedom: int) -> None:
         values = {
@@ -144,10 +154,10 @@ class UrdfTree:
             if any(getattr(joint, key))
         }
         if values:
-            put(element, "dynamics", **values)
+            add_element(element, "dynamics", **values)
         if any(joint.armature):
             self.root.set("xmlns:drake", DRAKE)
-            put(element, "drake:rotor_inertia", value=digits([joint.armature[freedom]]))
+            add_element(element, "drake:rotor_inertia", value=digits([joint.armature[freedom]]))
 
     def _strength(self, joint: Joint) -> float:
         """The largest effort of a motor; none without one."""
@@ -176,7 +186,7 @@ class UrdfTree:
             link = f"{part.name}_link"
             body = self.link(link)
             element = self.joint(part.name, "continuous", at, link, place)
-            put(element, "axis", xyz=digits(AXES[part.move.axis]))
+            add_element(element, "axis", xyz=digits(AXES[part.move.axis]))
             at, place = link, HERE
         end, tip = np.array([length, 0.0, 0.0]), f"{outer_name(joint)}_end"
         _stick(body, np.zeros(3), end, thick / 2, len(COLOURS) - 1)
@@ -187,15 +197,15 @@ class UrdfTree:
 
     def _bodies(self) -> None:
         """One link a body with mass, inertia and visuals."""
-        for body in lumped(self.mechanism).bodies:
+        for body in lump_point_masses(self.mechanism).bodies:
             link = self.link(self.names[body.name])
             if float(body.mass) > 0:
-                inertial = put(link, "inertial")
-                put_origin(inertial, PlacedFrame(AXES, np.array(body.com, float)))
-                put(inertial, "mass", value=digits([body.mass]))
+                inertial = add_element(link, "inertial")
+                add_origin(inertial, PlacedFrame(AXES, np.array(body.com, float)))
+                add_element(inertial, "mass", value=digits([body.mass]))
                 keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
                 values = (digits([x]) for x in body.inertia)
-                put(inertial, "inertia", **dict(zip(keys, values, strict=True)))
+                add_element(inertial, "inertia", **dict(zip(keys, values, strict=True)))
             for visual in self.visuals.get(body.name, ()):
                 self._visual(link, visual)
 
@@ -209,10 +219,15 @@ class UrdfTree:
         else:
             sizes = {key: digits([x]) for key, x in zip(("radius", "length"), size, strict=False)}
         at = quaternion(visual.at, visual.orientation)
-        element = _shape(link, at, visual.shape, **sizes)
-        if visual.colour:
-            material = put(element, "material", name=f"{visual.name}_colour")
-            put(material, "color", rgba=digits(visual.colour))
+        parts = [(at, visual.shape, sizes)]
+        if visual.shape == "capsule":  # URDF has none: a cylinder between two balls
+            ends = [at @ point_at((0.0, 0.0, side * size[1] / 2)) for side in (1, -1)]
+            parts = [(at, "cylinder", sizes), *((end, "sphere", {"radius": sizes["radius"]}) for end in ends)]
+        for place, shape, given in parts:
+            element = _shape(link, place, shape, **given)
+            if visual.colour:
+                material = add_element(element, "material", name=f"{visual.name}_colour")
+                add_element(material, "color", rgba=digits(visual.colour))
 
     def sticks(self) -> None:
         """Shapes for bodies that say none."""
@@ -228,17 +243,17 @@ class UrdfTree:
                     _painted(ball, k)
 
 
-def put_origin(element: xml.Element, pose: PlacedFrame) -> None:
+def add_origin(element: xml.Element, pose: PlacedFrame) -> None:
     """URDF's position, and fixed-axis roll, pitch, yaw."""
     x, y, z, w = Rotation.from_matrix(pose.R).as_quat().tolist()
     yaw, pitch, roll = yaw_pitch_roll((w, x, y, z))
-    put(element, "origin", xyz=digits(pose.p), rpy=digits((roll, pitch, yaw)))
+    add_element(element, "origin", xyz=digits(pose.p), rpy=digits((roll, pitch, yaw)))
 
 
 def _shape(link: xml.Element, at: PlacedFrame, shape: str, **sizes: str) -> xml.Element:
-    visual = put(link, "visual")
-    put_origin(visual, at)
-    put(put(visual, "geometry"), shape, **sizes)
+    visual = add_element(link, "visual")
+    add_origin(visual, at)
+    add_element(add_element(visual, "geometry"), shape, **sizes)
     return visual
 
 
@@ -251,5 +266,5 @@ def _stick(link: xml.Element, a: np.ndarray, b: np.ndarray, thick: float, colour
 
 
 def _painted(visual: xml.Element, colour: int) -> None:
-    material = put(visual, "material", name=f"colour{colour % len(COLOURS)}")
-    put(material, "color", rgba=COLOURS[colour % len(COLOURS)])
+    material = add_element(visual, "material", name=f"colour{colour % len(COLOURS)}")
+    add_element(material, "color", rgba=COLOURS[colour % len(COLOURS)])

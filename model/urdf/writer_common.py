@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 from xml.etree import ElementTree as xml
 
-from ..describe.mechanism import GROUND, Coupling, Frame, Joint, Mechanism, outer_name
+from ..describe.mechanism import GROUND, Coupling, Joint, Mechanism, outer_name
 from ..describe.motors import plain
 from ..describe.visuals import Visual
-from ..equations.spatial import lumped
+from ..equations.halves import Half, halve
+from ..equations.spatial import lump_point_masses
 from ..equations.topology import Tree, span
 from ..joints.types import TYPES
 from .placement import PlacedFrame, of_frame
@@ -63,9 +64,9 @@ def body_names(mechanism: Mechanism) -> dict[str, str]:
 # -- cuts that a target has words for ---------------------------------------------------------------
 
 
-def spelled(mechanism: Mechanism, closing: Collection[str], notes: list[str]) -> Mechanism:
+def rewrite_for_format(mechanism: Mechanism, closing: Collection[str], notes: list[str]) -> Mechanism:
     """The mechanism with point masses in their bodies and cut joints of these types only."""
-    tree, result = span(mechanism), lumped(mechanism)
+    tree, result = span(mechanism), lump_point_masses(mechanism)
     kept = tuple(_settled(joint, joint.name in tree.q) for joint in result.joints)
     result = replace(result, joints=kept, point_masses=(), parameters={}, outputs={})
     for cut in tree.cuts:
@@ -91,21 +92,13 @@ def _settled(joint: Joint, in_tree: bool) -> Joint:
 
 
 def _halved(mechanism: Mechanism, cut: Joint) -> Mechanism:
-    """The mechanism with this joint in its tree, and a rigid connection cut instead."""
+    """The mechanism with this joint in its tree, and a rigid connection cut instead (`halves.py`)."""
     side = "child" if cut.child != GROUND else "parent"
-    whole = mechanism.body(getattr(cut, side))
-    halved = replace(whole, mass=whole.mass / 2, inertia=tuple(x / 2 for x in whole.inertia))
-    taken = {body.name for body in mechanism.bodies}
-    name = whole.name + HALF
+    body = getattr(cut, side)
+    taken, name = {body.name for body in mechanism.bodies}, body + HALF
     while name in taken:
         name += "_"
-    half = replace(halved, name=name, label="")
-    bodies = (*(halved if body.name == whole.name else body for body in mechanism.bodies), half)
-    ends: dict[str, Any] = {side: name}
-    moved = replace(cut, cut=False, **ends)
-    joints = tuple(moved if joint.name == cut.name else joint for joint in mechanism.joints)
-    weld = Joint(f"{cut.name}_weld", "fixed", whole.name, name, Frame(), Frame(), cut=True)
-    return replace(mechanism, bodies=bodies, joints=(*joints, weld))
+    return halve(mechanism, [Half(cut.name, side, body, name, f"{cut.name}_weld")])
 
 
 # -- what can't be said ------------------------------------------------------------------------------
@@ -123,6 +116,7 @@ def unsaid(mechanism: Mechanism, fields: Iterable[str], kept: Collection[str] = 
         "bushings": mechanism.bushings,
         "gears and servos of": [motor for motor in mechanism.motors if not plain(motor)],
         "loads": mechanism.loads,
+        **mechanism.more,
         "parameters": mechanism.parameters,
         "names of outputs": mechanism.outputs,
     }
@@ -150,7 +144,7 @@ def digits(numbers: Iterable[float]) -> str:
     return " ".join(repr(float(x) + 0.0) for x in numbers)
 
 
-def put(parent: xml.Element, tag: str, /, **attributes: str) -> xml.Element:
+def add_element(parent: xml.Element, tag: str, /, **attributes: str) -> xml.Element:
     """A new element within another."""
     return xml.SubElement(parent, tag, attributes)
 

@@ -6,25 +6,16 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..describe.elements import effort_name
+from ..base.errors import SimulationError
+from ..base.thresholds import DIFFERENCE, FORCES_TRUSTED, LINEAR_TRUSTED, OPEN, SLIP, TAUT, TINY
+from ..describe.elements import SIDES, effort_name
 from ..describe.mechanism import GROUND, Bushing, Mechanism, Strut, find
 from ..describe.motors import tells_motion
-from ..errors import SimulationError
 from ..manifold.gaps import loop_gaps
 from ..run.local_form import ChartLost, LocalForm
 from ..simulation import Simulation
-from ..thresholds import (
-    DIFFERENCE,
-    FORCES_TRUSTED,
-    LINEAR_TRUSTED,
-    OPEN,
-    SLIP,
-    TAUT,
-    TINY,
-)
-from ..variables import SIDES
 from .motion import WatchedMotion
-from .report import Check, limited, not_asked
+from .report import Check, check_within, skipped
 
 STATES = 11  # of the motion, at which forces are added up
 
@@ -93,26 +84,33 @@ class Ledger:
 
 def check_newton(simulation: Simulation, motion: WatchedMotion) -> Check:
     """m a and I ω̇ + ω × I ω of each body against weight, reactions, springs, cylinders and loads on it."""
+    if simulation.mechanism.more:
+        return skipped("Newton's law", f"{', '.join(simulation.mechanism.more)} are known to the engine only")
     worst, size = 0.0, simulation.equations.scales.length
     slow = size / motion.time**2  # an acceleration that would be noticed
     for k in np.linspace(0, len(motion.states) - 1, STATES).astype(int):
         simulation.put(motion.states[k])
         now = simulation.engine.described(simulation.p)
         worst = max(worst, unbalanced(now, simulation.outputs(), size, slow))
-    return limited("Newton's law", worst, FORCES_TRUSTED, "of the largest force is left over on some body")
+    return check_within(
+        "Newton's law", worst, FORCES_TRUSTED, "of the largest force is left over on some body"
+    )
 
 
 def unbalanced(mechanism: Mechanism, y: dict[str, Any], size: float, slow: float) -> float:
     """What no motion explains, forces or moments over the mechanism's size; of the largest force."""
-    ledger = Ledger(mechanism, y)
+    counters = Ledger(mechanism, y)
     for joint in mechanism.joints:
         if f"reaction.{joint.name}.force" in y:
-            at = ledger.point(joint.child, joint.on_child.position)[0]
+            at = counters.point(joint.child, joint.on_child.position)[0]
             force, moment = (y[f"reaction.{joint.name}.{what}"] for what in ("force", "moment"))
-            ledger.push(joint.child, at, force, moment)
-            ledger.push(joint.parent, at, -force, -moment)
+            counters.push(joint.child, at, force, moment)
+            counters.push(joint.parent, at, -force, -moment)
     for strut in mechanism.struts:
-        (a, va), (b, vb) = ledger.point(strut.body1, strut.point1), ledger.point(strut.body2, strut.point2)
+        (a, va), (b, vb) = (
+            counters.point(strut.body1, strut.point1),
+            counters.point(strut.body2, strut.point2),
+        )
         length = np.linalg.norm(b - a)
         along = (b - a) / length
         push = _thrust(strut, float(length), float(along @ (vb - va)))
@@ -120,32 +118,32 @@ def unbalanced(mechanism: Mechanism, y: dict[str, Any], size: float, slow: float
             low, high = (side * strut.limit if side else 0.0 for side in SIDES[strut.acts])
             driven = tells_motion(strut)
             push += y[effort_name(strut)] if driven else np.clip(y[f"input.{strut.name}"], low, high)
-        ledger.push(strut.body2, b, push * along)
-        ledger.push(strut.body1, a, -push * along)
+        counters.push(strut.body2, b, push * along)
+        counters.push(strut.body1, a, -push * along)
     for bushing in mechanism.bushings:
-        ledger.hold(bushing)
+        counters.hold(bushing)
     for load in mechanism.loads:
-        R = ledger.R[load.body] if load.axes == "body" else np.eye(3)
-        at = ledger.point(load.body, load.point)[0]
-        ledger.push(load.body, at, R @ np.array(load.force), R @ np.array(load.torque))
+        R = counters.R[load.body] if load.axes == "body" else np.eye(3)
+        at = counters.point(load.body, load.point)[0]
+        counters.push(load.body, at, R @ np.array(load.force), R @ np.array(load.torque))
     for mass in mechanism.point_masses:  # weight, and the force that carries it along, turned round
-        at = ledger.point(mass.body, mass.point)[0]
-        ledger.push(
-            mass.body, at, mass.mass * (mechanism.gravity - ledger.acceleration(mass.body, mass.point))
+        at = counters.point(mass.body, mass.point)[0]
+        counters.push(
+            mass.body, at, mass.mass * (mechanism.gravity - counters.acceleration(mass.body, mass.point))
         )
     worst = 0.0
     for body in mechanism.bodies:
         R, w, dw = (
-            ledger.R[body.name],
+            counters.R[body.name],
             *(y[f"body.{body.name}.angular_{n}"] for n in ("velocity", "acceleration")),
         )
-        a = ledger.acceleration(body.name, body.com)
+        a = counters.acceleration(body.name, body.com)
         xx, yy, zz, xy, xz, yz = body.inertia
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-        force = body.mass * a - ledger.force[body.name]
-        moment = inertia @ dw + np.cross(w, inertia @ w) - ledger.moment[body.name]
+        force = body.mass * a - counters.force[body.name]
+        moment = inertia @ dw + np.cross(w, inertia @ w) - counters.moment[body.name]
         worst = max(worst, np.abs(force).max(), np.abs(moment).max() / size)
-    return float(worst / max(ledger.largest, slow * max(body.mass for body in mechanism.bodies)))
+    return float(worst / max(counters.largest, slow * max(body.mass for body in mechanism.bodies), TINY))
 
 
 def _thrust(strut: Strut, length: float, rate: float) -> float:
@@ -179,22 +177,22 @@ def check_linear(simulation: Simulation, motion: WatchedMotion) -> Check:
     try:
         model, form = simulation.linearize(states="partition"), LocalForm(simulation, simulation.q)
     except (SimulationError, ChartLost) as problem:
-        return not_asked(name, str(problem))
+        return skipped(name, str(problem))
     if not len(model.A):
-        return not_asked(name, "there is no freedom")
+        return skipped(name, "there is no degree of freedom")
     exact = np.hstack([model.A, model.B])
     worst = inf
     for h in (DIFFERENCE, DIFFERENCE / 10):
         differences = _differences(simulation, form, h)
         rows = np.maximum(*(np.abs(x).max(axis=1, keepdims=True) for x in (exact, differences)))
         worst = min(worst, float((np.abs(differences - exact) / np.maximum(rows, 1.0)).max()))
-    says = "of the largest slope of a row: A and B against differences"
-    return limited(name, worst, LINEAR_TRUSTED, says)
+    says = "of the largest derivative of a row: A and B against finite differences"
+    return check_within(name, worst, LINEAR_TRUSTED, says)
 
 
 def _differences(simulation: Simulation, form: LocalForm, h: float) -> np.ndarray:
     """∂f/∂x and ∂f/∂u side by side, by differences of fourth order."""
-    y, u = form.to_local(simulation.q, simulation.v), simulation.u.copy()
+    y, u = form.to_local(*simulation.at[:3]), simulation.u.copy()
 
     def under(k: int, x: float) -> np.ndarray:
         simulation.set_inputs(_with(u, k, x))
@@ -231,6 +229,8 @@ def check_start(simulation: Simulation) -> list[Check]:
     gaps = loop_gaps(g, simulation.tree)
     worst = f"; the widest at '{max(gaps, key=lambda cut: gaps[cut])}'" if gaps else ""
     return [
-        limited("start: loops", np.abs(g / scales.rows).max(initial=0.0), OPEN, f"rad or sizes open{worst}"),
-        limited("start: speeds", missed, SLIP, f"of a wanted speed is missed{name}"),
+        check_within(
+            "start: loops", np.abs(g / scales.rows).max(initial=0.0), OPEN, f"rad or sizes open{worst}"
+        ),
+        check_within("start: speeds", missed, SLIP, f"of a wanted speed is missed{name}"),
     ]

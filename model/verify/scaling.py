@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..base.thresholds import SCALE_TRUSTED
+from ..base.units import parse_unit
 from ..describe import parameters
-from ..describe.internal import internal_states
 from ..describe.mechanism import Coupling, Mechanism
-from ..describe.units import parse_unit
+from ..equations.elements.contract import internal_states
 from ..joints.types import TYPES
 from ..simulation import Simulation
 from ..state import State
-from ..thresholds import SCALE_TRUSTED
-from .report import Check, limited, not_asked
+from .report import Check, check_within, skipped
 
 FACTORS = ((1e6, 1e-3, 1e2), (1e-6, 1e3, 1e-2))  # of mass, length, time
 STEPS = 20
@@ -27,7 +27,7 @@ def factor(unit: str, mass: float, length: float, time: float) -> float:
     return mass**known.mass * length**known.length * time**known.time
 
 
-def scaled(mechanism: Mechanism, *by: float) -> Mechanism:
+def scale_units(mechanism: Mechanism, *by: float) -> Mechanism:
     """All masses, lengths and times of a description multiplied."""
     result = replace(mechanism, parameters={}, outputs={})
     for path in parameters.paths(result):
@@ -86,18 +86,17 @@ def motion(
     start: State | None = None,
 ) -> np.ndarray:
     """Coordinates and speeds after some steps from a start, or its own, in units of the unscaled one."""
-    simulation = Simulation(scaled(mechanism, *by), compile=False, stepper=stepper)
+    simulation = Simulation(scale_units(mechanism, *by), compile=False, stepper=stepper)
     names = simulation.variables()
     units = [names.inputs.find(name).unit for name in simulation.inputs]
     simulation.set_inputs([x * factor(u, *by) for x, u in zip(inputs, units, strict=True)])
-    inner = (unit for state in internal_states(mechanism) for unit in state.units)
-    q = np.array([factor(u, *by) for u in (*(u for v in names.positions for u in v.units), *inner)])
-    v = np.array([factor(u, *by) for v in names.speeds for u in v.units])
+    own = names.positions, names.speeds, internal_states(mechanism)
+    q, v, z = (np.array([factor(unit, *by) for item in items for unit in item.units]) for items in own)
     if start is not None:
-        simulation.put(replace(simulation.state, q=start.q * q, v=start.v * v))
+        simulation.put(replace(simulation.state, q=start.q * q, v=start.v * v, z=start.z * z))
     for _ in range(steps):
         simulation.step(h * by[2])
-    return np.concatenate([simulation.q / q, simulation.v / v])
+    return np.concatenate([simulation.q / q, simulation.v / v, simulation.z / z])
 
 
 def check_scales(simulation: Simulation, h: float) -> Check:
@@ -108,7 +107,7 @@ def check_scales(simulation: Simulation, h: float) -> Check:
     name, mechanism = "scale invariance", simulation.mechanism
     for joint in mechanism.joints:
         if joint.friction and len(set(TYPES[joint.type].speed_units)) > 1:
-            return not_asked(
+            return skipped(
                 name, f"friction of '{joint.name}' has one knee for turns and slides: it has no scale"
             )
     plain, *others = (
@@ -119,4 +118,6 @@ def check_scales(simulation: Simulation, h: float) -> Check:
     )
     apart = max(float(np.abs(other - plain).max(initial=0.0)) for other in others)
     worst = apart / max(float(np.abs(plain).max(initial=0.0)), 1.0)
-    return limited(name, worst, SCALE_TRUSTED, f"of the motion's numbers after {STEPS} steps in other units")
+    return check_within(
+        name, worst, SCALE_TRUSTED, f"of the motion's numbers after {STEPS} steps in other units"
+    )

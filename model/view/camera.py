@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .sketch import FROM_ABOVE, Angle, body_points, choose_view
-from .view_station import Station
+from ..show.sketch import FROM_ABOVE, Angle, body_points, choose_view
+from .station import Station
 
 LENS = radians(35)  # between the upper and the lower edge of the picture
 FILLED = 0.85  # of the window's width or height, whichever is tighter

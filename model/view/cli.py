@@ -7,9 +7,9 @@ import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CutjointError, brought_by
-from ..signals import stop_on_signal
-from .common import MANY, Options, number, prepared, read_torques
+from ..base.errors import CutjointError, how_to_install
+from ..base.posix_signals import stop_on_signal
+from ..cli.common import MANY, Options, load_mechanism, number, prepare_simulation, read_torques
 
 if TYPE_CHECKING:
     from ..describe.mechanism import Mechanism
@@ -23,14 +23,17 @@ cutjoint view docs/gallery/walking_leg.yaml --torque crank=2 --trace foot --plot
 cutjoint view fourbar slider_crank        # side by side
 """
 FIRST_PORT = 8080
+HOST = "127.0.0.1"
 
 
 def add_arguments(option: Options) -> None:
     option("mechanism", nargs="+")
     option("--port", "N", f"where the page is served (default: the first free from {FIRST_PORT})")
+    text = "serve the page beyond this machine, at this address (0.0.0.0: all), to whoever has its token"
+    option("--host", "ADDRESS", text, default=HOST)
     text = "simulate that long before the page opens, s (default 2)"
     option("--time", "S", text, default="2")
-    option("--torque", text="where the sliders of motors and cylinders start; all=VALUE for every one")
+    option("--input --torque", text="where the sliders of inputs start; all=VALUE for every one")
     text = "draw the path of a body's origin or of a named frame; also chosen in the page"
     option("--trace", "NAME", text, **MANY)
     option(
@@ -45,22 +48,24 @@ def run(args: argparse.Namespace) -> int:
     seconds = number(args.time, "--time", "s")
     if not 0 <= seconds <= 300:
         raise CutjointError(f"--time must be between 0 and 300 s, not {args.time}")
-    port = find_port(args.port)
+    port = find_port(args.port, args.host)
     try:
         import viser  # noqa: F401
     except ImportError as problem:
-        raise CutjointError(f"the browser view needs viser ({problem}); {brought_by('view')}") from problem
-    from ..show.view import Viewer
+        raise CutjointError(
+            f"the browser view needs viser ({problem}); {how_to_install('view')}"
+        ) from problem
+    from .view import Viewer
 
-    viewer = Viewer(simulations(args), port, seconds, args.trace, args.plot)
+    viewer = Viewer(simulations(args), port, seconds, args.trace, args.plot, args.host)
     names = ", ".join(station.name for station in viewer.stations)
-    print(f"{names}: {viewer.address} (Ctrl-C ends it)", flush=True)
-    if not args.no_browser and sys.stdout.isatty():
-        import webbrowser
-
-        webbrowser.open(viewer.address)
-    with stop_on_signal() as stop:
+    with stop_on_signal() as stop:  # before it is said that Ctrl-C ends it
         try:
+            print(f"{names}: {viewer.address} (Ctrl-C ends it)", flush=True)
+            if not args.no_browser and sys.stdout.isatty():
+                import webbrowser
+
+                webbrowser.open(viewer.address)
             viewer.run(stop)
         finally:
             viewer.close()
@@ -69,11 +74,10 @@ def run(args: argparse.Namespace) -> int:
 
 def simulations(args: argparse.Namespace) -> list[Simulation]:
     """All mechanisms with handles for the mouse; each takes the torques of those motors that it has."""
-    from ..loading import load
-    from ..show.pull import with_handles
     from ..simulation import Simulation
+    from .pull import with_handles
 
-    mechanisms = {name: load(name) for name in args.mechanism}
+    mechanisms = {name: load_mechanism(args, name) for name in args.mechanism}
     taken: dict[str, list[str]] = {name: [] for name in mechanisms}
     for word in args.torque:
         problems = []
@@ -92,30 +96,34 @@ def simulations(args: argparse.Namespace) -> list[Simulation]:
     found = []
     for name in args.mechanism:
         own = argparse.Namespace(**vars(args) | {"mechanism": name, "torque": taken[name]})
-        found.append(prepared(own, made, compile=False if args.no_compile else None))
+        found.append(prepare_simulation(own, made, compile=False if args.no_compile else None))
     return found
 
 
-def find_port(text: str | None) -> int:
+def find_port(text: str | None, host: str = HOST) -> int:
     """The port asked for, if nobody has it; the first free one if none was asked for."""
+    if not is_free(0, host):
+        raise CutjointError(f"--host: '{host}' is no address of this machine; 0.0.0.0 stands for all of them")
     if text is None:
         for port in range(FIRST_PORT, FIRST_PORT + 100):
-            if is_free(port):
+            if is_free(port, host):
                 return port
         raise CutjointError(f"ports {FIRST_PORT} to {FIRST_PORT + 99} are all in use; choose one with --port")
     if not text.isdigit() or not 1 <= int(text) <= 65535:
         raise CutjointError(f"--port: '{text}' is not a port; give a number from 1024 to 65535")
-    if not is_free(int(text)):
+    if not is_free(int(text), host):
         raise CutjointError(f"--port: {text} is in use or not allowed; choose another, or leave --port out")
     return int(text)
 
 
-def is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        if sys.platform != "win32":  # there it would let two programs share a port
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
+def is_free(port: int, host: str = HOST) -> bool:
+    """Whether a server can be put there."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            if sys.platform != "win32":  # there it would let two programs share a port
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError:
+        return False
     return True

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from ..errors import CutjointError
+from ..base.errors import CutjointError
+from .camera import PRESETS, Cameras
 from .film import ENDINGS
+from .live_plot import Plots
+from .station import Station
 from .timeline import FRAME
-from .view_camera import PRESETS, Cameras
-from .view_plot import Plots
-from .view_station import Station
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1")
 HINT = "Drag a body to pull it, and anything else to turn the picture."

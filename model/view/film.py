@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import CutjointError
+from ..base.files import write_atomically
 from ..describe.mechanism import GROUND, Mechanism
-from ..errors import CutjointError
-from ..files import write_atomically
 from ..joints.euler import rotation
 from ..run.trajectory import Trajectory
+from ..show.measures import arrow_newtons, whole_weight
+from ..show.sketch import Angle, Pose
 from ..simulation import Simulation
 from . import player
-from .measures import arrow_newtons, whole_weight
-from .sketch import Angle, Pose
 
 ENDINGS = (".gif", ".mp4", ".html")
 FRAMES_PER_SECOND = 25  # of a motion as fast as it was
@@ -180,7 +180,7 @@ def _images(
     progress: Callable[[float], None] | None,
 ) -> Iterator[np.ndarray]:
     """The frames as pictures (height, width, 3), all of one size and seen from one place."""
-    from .picture import Stage  # matplotlib takes its time
+    from ..show.picture import Stage
 
     everywhere = [poses_of(mechanism, motion, k) for k in chosen]
     stage = Stage(mechanism, everywhere, angle)

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..describe.units import typeset
+from ..base.units import typeset
+from .station import Station
 from .timeline import FRAME
-from .view_station import Station
 
 SHOWN = 10.0  # seconds behind the present that are plotted
 EVERY = 5  # frames between two pictures of a plot while it plays

@@ -10,11 +10,11 @@ from ..cartesian.problem import Report
 from ..linear.model import LinearModel
 from ..run.assembly import AssemblyReport
 from ..run.trajectory import Trajectory
+from ..show.picture import draw
 from ..simulation import Simulation
 from ..verify.report import TrustReport
-from . import parts
+from . import report_parts
 from .film import film_page
-from .picture import draw
 from .player import frame_names
 
 MOST_ROWS = 30  # of a table in a notebook
@@ -49,24 +49,24 @@ def _simulation(simulation: Simulation) -> str:
         ("energy", f"{simulation.energy():.6g} J"),
         ("bodies, joints", f"{len(found.bodies)}, {len(found.joints)}"),
         ("loops", f"{len(found.cuts)}, closed at {', '.join(found.cuts)}" if found.cuts else "none"),
-        ("mobility", str(found.mobility)),
+        ("mobility", found.summary),
         ("inputs", ", ".join(f"{v.name} = {u:.6g} {v.unit}" for v, u in inputs) or "none"),
     ]
     if np.isfinite(distance := simulation.singularity_distance()):
         facts.append(("singularity distance", f"{distance:.4g}"))
     picture = draw(mechanism, simulation.body_poses(), found.cuts)
     return (
-        f"<b>{html.escape(mechanism.name)}</b><p>{about}</p>{parts.rows(facts)}"
-        f"{parts.image(picture, f'at {simulation.time:.6g} s')}"
+        f"<b>{html.escape(mechanism.name)}</b><p>{about}</p>{report_parts.rows(facts)}"
+        f"{report_parts.image(picture, f'at {simulation.time:.6g} s')}"
     )
 
 
 def _trajectory(motion: Trajectory) -> str:
     length = f"{motion.time[0]:.6g} to {motion.time[-1]:.6g} s, {len(motion.time)} records"
     events = "".join(f", {html.escape(name)} at {time:.6g} s" for name, time in motion.events)
-    said = parts.verdict(motion.judgement) if motion.judgement.judged else ""
-    plot = parts.plot(motion, "over time")
-    return f"<p>{length}{events}</p>{said}{_player(motion)}{plot}{parts.ranges(motion, MOST_ROWS)}"
+    said = report_parts.verdict(motion.judgement) if motion.judgement.judged else ""
+    plot = report_parts.plot(motion, "over time")
+    return f"<p>{length}{events}</p>{said}{_player(motion)}{plot}{report_parts.ranges(motion, MOST_ROWS)}"
 
 
 def _player(motion: Trajectory) -> str:
@@ -103,7 +103,7 @@ def _linear(model: LinearModel) -> str:
         )
         for mode in model.modes()[:MOST_ROWS]
     ]
-    text = f"<p>{how}, at {model.time:.6g} s: {sizes}; {settled}</p>{parts.grid(head, modes)}"
+    text = f"<p>{how}, at {model.time:.6g} s: {sizes}; {settled}</p>{report_parts.grid(head, modes)}"
     if len(model.states) > MOST_STATES:
         return text
     blocks = (
@@ -115,7 +115,7 @@ def _linear(model: LinearModel) -> str:
     for name, matrix, down, across in blocks:
         if matrix.size:
             lines = [(row, *map(float, line)) for row, line in zip(down, matrix, strict=True)]
-            text += f"<details><summary>{name}</summary>{parts.grid(('', *across), lines)}</details>"
+            text += f"<details><summary>{name}</summary>{report_parts.grid(('', *across), lines)}</details>"
     return text
 
 
@@ -125,14 +125,14 @@ def _trust(report: TrustReport) -> str:
     head = ("check", "found", "at most", "verdict", "")
     what = f"{report.mechanism}: {report.time:g} s in steps of {report.step:g} s, {report.stepper}"
     kind = "verdict" if report.passed else "verdict bad"
-    return f"<p>{html.escape(what)}</p><div class='{kind}'>{said}</div>{parts.grid(head, lines)}"
+    return f"<p>{html.escape(what)}</p><div class='{kind}'>{said}</div>{report_parts.grid(head, lines)}"
 
 
 def _assembly(report: AssemblyReport) -> str:
     facts: list[tuple[str, Any]] = [("iterations", report.iterations), ("residual", f"{report.residual:.2g}")]
     facts += [(f"loop {name}", f"{gap:.2g}") for name, gap in report.loops.items()]
     lines = [(name, q) for name, q in report.coordinates.items()]
-    return parts.rows(facts) + parts.rows(lines[:MOST_ROWS])
+    return report_parts.rows(facts) + report_parts.rows(lines[:MOST_ROWS])
 
 
 PAINTERS: dict[type, Callable[[Any], str]] = {

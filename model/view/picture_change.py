@@ -8,9 +8,9 @@ from matplotlib.lines import Line2D
 
 from ..describe.mechanism import GROUND, Mechanism
 from ..design.propagate import Propagation
+from ..show.picture import LEGEND, draw
+from ..show.sketch import Angle, Pose, body_points, choose_view
 from ..simulation import Simulation
-from .picture import LEGEND, draw
-from .sketch import Angle, Pose, body_points, choose_view
 
 OLD = "#999999"
 
@@ -18,7 +18,7 @@ OLD = "#999999"
 def change_figure(result: Propagation, angle: Angle | None = None) -> Figure:
     """The picture of a propagation."""
     before, after = (Simulation(m, compile=False) for m in (result.before, result.mechanism))
-    cuts = [cut.name for cut in after.tree.cuts]
+    cuts = after.tree.cut_names
     old, new = ((simulation.mechanism, simulation.body_poses()) for simulation in (before, after))
     return draw_change(old, new, cuts, angle)
 

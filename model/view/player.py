@@ -16,12 +16,12 @@ import numpy as np
 from ..describe.mechanism import GROUND
 from ..describe.visuals import Visual
 from ..joints.types import TYPES
-from ..robots.shapes import corners, rods
-from ..robots.surfaces import outline, surfaces
+from ..show.measures import LONGEST, REACH, whole_weight
+from ..show.picture import MOTOR, families_of
+from ..show.sketch import Angle, at, body_points, choose_view, family
 from ..simulation import Simulation
-from .measures import LONGEST, REACH, whole_weight
-from .picture import MOTOR, families_of
-from .sketch import Angle, at, body_points, choose_view, family
+from ..urdf.shapes import corners, rods, ties
+from ..urdf.surfaces import outline, surfaces
 
 GROUND_COLOUR, ROD, ARROW = "#bbbbbb", "#6e6e6e", "#dc3c8c"
 MARGIN = 1.05  # times the reach of the mechanism at its start
@@ -107,7 +107,7 @@ def scene(
             }
             for visual, triangles in seen
         ],
-        "rods": [[bound(a, p), bound(b, q)] for a, p, b, q in rods(mechanism)],
+        "rods": [[bound(a, p), bound(b, q)] for a, p, b, q in (*rods(mechanism), *ties(mechanism))],
         "driven": [  # where each input acts: at the middle of these points
             *([bound(j.parent, j.on_parent.position)] for j in motors),
             *([bound(s.body1, s.point1), bound(s.body2, s.point2)] for s in cylinders),

@@ -14,8 +14,8 @@ import numpy as np
 from ..describe.mechanism import Mechanism
 from ..describe.visuals import NamedFrame
 from ..joints.euler import rotation
+from ..show.measures import GRAVITY, whole_weight
 from ..simulation import Simulation
-from .measures import GRAVITY, whole_weight
 
 HANDLE = "hand_"  # and the body's name: the frame a hand holds
 GIVES = 0.1  # of the mechanism's size: what the spring gives under the weight of the whole mechanism

@@ -5,16 +5,16 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..run.judgement import Judgement
+from ..base.thresholds import TRUSTED
+from ..run.run_quality import RunQuality
 from ..run.trajectory import Trajectory
-from ..thresholds import TRUSTED
-from .plot import as_png, draw_plot
-from .table import text as shown
+from ..show.plot import as_png, draw_plot
+from ..show.table import text as shown
 
 MOST_PLOTTED = 24  # columns of a plot that can still be read
 
 
-def verdict(judgement: Judgement) -> str:
+def verdict(judgement: RunQuality) -> str:
     """Whether a run can be trusted, and why."""
     part = (
         f"Energy and work balance up to {judgement.part:.2g} of what was exchanged; "
@@ -25,7 +25,7 @@ def verdict(judgement: Judgement) -> str:
     if judgement.trusted:
         return f"<div class='verdict'>This run can be trusted. {part}</div>"
     advice = "Take smaller steps, a tighter tolerance, or the implicit stepper."
-    return f"<div class='verdict bad'>Do not trust this run. {part} {advice}</div>"
+    return f"<div class='verdict bad'>Do not trust this run: {'; '.join(judgement.doubts)}. {advice}</div>"
 
 
 def rows(pairs: Iterable[tuple[str, Any]]) -> str:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..run.trajectory import Trajectory
+from ..show.picture import draw
+from ..show.plot import draw_plot
+from ..show.sketch import Angle
 from ..simulation import Simulation
-from . import parts, player
+from . import player, report_parts
 from .film import film, poses_of
-from .picture import draw
-from .plot import draw_plot
-from .sketch import Angle
 
 MOST_FORCES = 6  # joints whose reactions are drawn; the table has all
 
@@ -58,16 +58,16 @@ def run_report(
     about = html.escape(simulation.mechanism.description)
     page = [
         f"<h1>{name}</h1><p>{about}</p>",
-        parts.verdict(motion.judgement)
+        report_parts.verdict(motion.judgement)
         + "".join(f"<p class='note'>{html.escape(text)}</p>" for text in warnings),
-        f"<h2>Run</h2>{parts.rows(summary)}",
+        f"<h2>Run</h2>{report_parts.rows(summary)}",
         f"<h2>Motion</h2>{_pictures(simulation, motion, angle)}{film(simulation, motion, angle)}",
-        f"<h2>Outputs</h2>{parts.plot(chosen, 'outputs over time')}{parts.ranges(chosen)}",
+        f"<h2>Outputs</h2>{report_parts.plot(chosen, 'outputs over time')}{report_parts.ranges(chosen)}",
         f"<h2>Inputs</h2>{_inputs(simulation, motion)}",
         f"<h2>Energy</h2>{_energy(motion)}",
         f"<h2>Loops</h2>{_loops(motion)}",
         f"<h2>Reactions</h2>{_reactions(simulation, motion)}",
-        f"<h2>Settings</h2>{parts.rows([*settings.items(), ('cutjoint', version('cutjoint')), *_machine()])}",
+        f"<h2>Settings</h2>{report_parts.rows([*settings.items(), *_versions()])}",
     ]
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
@@ -78,16 +78,20 @@ def run_report(
     )
 
 
+def _versions() -> list[tuple[str, str]]:
+    return [("cutjoint", version("cutjoint")), *_machine()]
+
+
 def _machine() -> list[tuple[str, str]]:
     return [("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}")]
 
 
 def _pictures(simulation: Simulation, motion: Trajectory, angle: Angle | None) -> str:
-    cuts = [cut.name for cut in simulation.tree.cuts]
+    cuts = simulation.tree.cut_names
     both = []
     for k, when in ((0, "at the start"), (-1, "at the end")):
         figure = draw(simulation.mechanism, poses_of(simulation.mechanism, motion, k), cuts, angle)
-        both.append(parts.image(figure, f"{when}, {motion.time[k]:.6g} s"))
+        both.append(report_parts.image(figure, f"{when}, {motion.time[k]:.6g} s"))
     return f"<div class='pair'>{''.join(both)}</div>"
 
 
@@ -96,8 +100,8 @@ def _inputs(simulation: Simulation, motion: Trajectory) -> str:
         return "<p>None.</p>"
     cut = [(x.name, x.unit, most, x.high if most > x.high else x.low) for x, most in motion.cut_off]
     head = ("cut off at its limit", "unit", "asked for at most", "given at most")
-    plot = parts.plot(motion.part([f"input.{name}" for name in simulation.inputs]), "inputs over time")
-    return plot + (parts.grid(head, cut) if cut else "")
+    plot = report_parts.plot(motion.part([f"input.{name}" for name in simulation.inputs]), "inputs over time")
+    return plot + (report_parts.grid(head, cut) if cut else "")
 
 
 def _energy(motion: Trajectory) -> str:
@@ -115,7 +119,7 @@ def _energy(motion: Trajectory) -> str:
         "what kinetic energy, potential energy and work have changed by; below, what is left of their "
         "balance. Work is what motors and loads put in, less what dampers took."
     )
-    return parts.image(draw_plot(motion.time, columns, "", dict.fromkeys(columns, "J")), about)
+    return report_parts.image(draw_plot(motion.time, columns, "", dict.fromkeys(columns, "J")), about)
 
 
 def _loops(motion: Trajectory) -> str:
@@ -125,7 +129,7 @@ def _loops(motion: Trajectory) -> str:
         return "<p>None.</p>"
     columns["singularity.distance"] = distance
     about = "what is left of closure (m or rad), and the smallest singular value, zero at a singularity"
-    return parts.image(draw_plot(motion.time, columns, "", {}), about)
+    return report_parts.image(draw_plot(motion.time, columns, "", {}), about)
 
 
 def _reactions(simulation: Simulation, motion: Trajectory) -> str:
@@ -143,4 +147,4 @@ def _reactions(simulation: Simulation, motion: Trajectory) -> str:
     plot = draw_plot(motion.time, columns, "", dict.fromkeys(columns, "N"))
     head = ("joint", "largest force (N)", "at (s)", "largest moment (N·m)", "at (s)")
     about = "size of the largest reaction forces over time"
-    return parts.image(plot, about) + parts.grid(head, [row[:-1] for row in rows])
+    return report_parts.image(plot, about) + report_parts.grid(head, [row[:-1] for row in rows])

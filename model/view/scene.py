@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from ..describe.drawing import orientation
-from ..describe.mechanism import GROUND, Joint, Mechanism
+from ..describe.mechanism import GROUND, Joint
 from ..joints.types import TYPES
-from ..robots.shapes import corners, radius
-from ..robots.surfaces import hull, outline, surfaces
+from ..show.measures import LONGEST, REACH, whole_weight
+from ..show.picture import CUT, MOTOR, families_of
+from ..show.sketch import Pose, at, body_points, choose_view, family, rod_ends
 from ..simulation import Simulation
-from .measures import LONGEST, REACH, whole_weight
-from .picture import CUT, MOTOR, families_of
+from ..urdf.shapes import corners, radius
+from ..urdf.solids import body_solid, hull_of_balls
+from ..urdf.surfaces import outline, surfaces
 from .pull import Pull, held_point
-from .sketch import Pose, at, body_points, choose_view, family, rod_ends
+from .scene_marks import SceneMarks, arrow_solid, rgb
 
 Points = np.ndarray
 ARROW = (220, 60, 140)
@@ -50,16 +52,17 @@ class Scene:
         self._add_visuals(GROUND, f"{root}/ground", (150, 150, 150))
         self.bodies = {b.name: self._add_body(b.name) for b in mechanism.bodies}
         self._add_ground(held[GROUND], 4.0 if alone else 1.6)
-        cuts = {cut.name for cut in simulation.tree.cuts}
+        cuts = simulation.tree.cut_names
         self._joints = {j.name: self._add_joint(j, j.name in cuts) for j in mechanism.joints}
         known = simulation.variables().outputs.named
         loaded = [j for j in mechanism.joints if f"reaction.{j.name}.force" in known]
         self._arrows = {j.name: self._add_arrow(j.name) for j in loaded}
         self.arrow_length, self.reactions, self.newtons = 1.0, True, self.weight or 1.0
         self._rods = self._lines("rods", self._rod_ends(), ROD, self.thick)
-        self._pull = self._lines("pull", np.zeros((0, 2, 3)), _rgb(MOTOR), 0.4 * self.thick)
+        self._pull = self._lines("pull", np.zeros((0, 2, 3)), rgb(MOTOR), 0.4 * self.thick)
         self._labels = [self.scene.add_label(f"{root}/names/{m.name}", m.name) for m in mechanism.motors]
         self._traces: dict[str, Any] = {}
+        self._marks = SceneMarks(self.scene, root, mechanism, self.size, self.thick, self._lines)
 
     # -- moving -------------------------------------------------------------------------------
 
@@ -76,6 +79,7 @@ class Scene:
         for label, motor in zip(self._labels, self.mechanism.motors, strict=True):
             label.position = self._joints[motor.joint].position
         self._rods.points = self._rod_ends()
+        self._marks.show(poses)
         for name in self._arrows:
             self._show_arrow(self.mechanism.joint(name), np.asarray(outputs[f"reaction.{name}.force"]))
         pulled = [] if hand is None else [(held_point(simulation, hand), hand.hand)]
@@ -156,7 +160,7 @@ class Scene:
         return self.scene.add_line_segments(f"{self.root}/{name}", ends, colour, thickness=thick)
 
     def _add_body(self, name: str) -> Any:
-        colour, path = _rgb(families_of(self.mechanism)[family(name)]), f"{self.root}/bodies/{name}"
+        colour, path = rgb(families_of(self.mechanism)[family(name)]), f"{self.root}/bodies/{name}"
         if name in {visual.body for visual, _ in self._visuals}:
             frame = self.scene.add_frame(path, show_axes=False)
             self._add_visuals(name, path, colour)
@@ -199,7 +203,9 @@ class Scene:
             wxyz=orientation(tuple(self.up.tolist())),
         )
         for k, foot in enumerate(() if self.follows or solid else feet):
-            vertices, faces = swollen(np.array([foot, foot - 0.05 * self.size * self.up]), 2 * self.thick)
+            vertices, faces = hull_of_balls(
+                np.array([foot, foot - 0.05 * self.size * self.up]), 2 * self.thick
+            )
             named = f"{self.root}/ground/foot{k}"
             self.scene.add_mesh_simple(named, vertices, faces, color=(150, 150, 150))
 
@@ -209,18 +215,12 @@ class Scene:
         return self.scene.add_icosphere(
             f"{self.root}/joints/{joint.name}",
             radius=(1.9 if driven else 1.5) * self.thick,
-            color=_rgb(colour),
+            color=rgb(colour),
             visible=bool(TYPES[joint.type].locks),
         )
 
     def _add_arrow(self, name: str) -> Any:
-        """An arrow of length one along z: where it is and points to is where its node is and points to."""
-        ring = np.arange(12) * np.pi / 6
-        circle = np.column_stack([np.cos(ring), np.sin(ring), 0 * ring])
-        shaft = hull(np.vstack([0.5 * circle, 0.5 * circle + (0, 0, 0.75)]))
-        head = hull(np.vstack([1.3 * circle + (0, 0, 0.75), [(0, 0, 1)]]))
-        vertices = np.vstack([shaft[0], head[0]])
-        faces = np.vstack([shaft[1], head[1] + len(shaft[0])])
+        vertices, faces = arrow_solid()
         path = f"{self.root}/reactions/{name}"
         return self.scene.add_mesh_simple(path, vertices, faces, color=ARROW, visible=False)
 
@@ -232,24 +232,3 @@ class Scene:
 def at_all(pose: Pose, points: Points) -> Points:
     """Points (n, 3) of a body in world axes."""
     return np.asarray(points @ pose[0].T + pose[1])
-
-
-def body_solid(mechanism: Mechanism, name: str) -> tuple[Points, np.ndarray]:
-    """Vertices and faces of a body in its own frame."""
-    drawn, thick = corners(mechanism)[name], radius(mechanism)
-    return swollen(np.array(drawn), thick if len(drawn) > 1 else 3 * thick)
-
-
-def swollen(middle: Points, thick: float) -> tuple[Points, np.ndarray]:
-    """Vertices and faces, seen from outside, of the convex hull of balls of a radius around points."""
-    turn = (1 + 5**0.5) / 2
-    ball = np.array([(0, s, t * turn) for s in (-1, 1) for t in (-1, 1)], float)
-    ball = np.vstack([np.roll(ball, k, axis=1) for k in range(3)])
-    ball = np.vstack([ball, [(s, t, u) for s in (-1, 1) for t in (-1, 1) for u in (-1, 1)]])
-    ball /= np.linalg.norm(ball, axis=1, keepdims=True)
-    cloud = (middle[:, None, :] + thick * ball).reshape(-1, 3)
-    return hull(cloud)
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    return (int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16))

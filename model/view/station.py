@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..describe.flaws import nearest
-from ..errors import CutjointError
+from ..base.errors import CutjointError
+from ..describe.validation import nearest
 from ..joints.moves import Turn
 from ..joints.types import TYPES
+from ..show.measures import arrow_newtons, drive_range
 from ..simulation import Simulation
-from .measures import arrow_newtons, most_drive
 from .pull import grab, handles, own_inputs, own_outputs
+from .scene import Scene
 from .timeline import FRAME, STEP, TimeLine
-from .view_scene import Scene
 
 TRACED = 20.0  # seconds of a path that are shown
 
@@ -75,9 +75,9 @@ class Station:
     def _torque_slider(self, gui: Any, hand: Any, name: str) -> None:
         driven = self.simulation.variables().inputs.find(name)
         value = float(self.simulation.u[driven.where.start])
-        most = most_drive(driven, self.scene.weight, self.scene.size, value)
-        held = min(max(value, -most), most)  # what is asked for may be more than the motor has
-        slider = gui.add_slider(f"{name} ({driven.unit})", -most, most, most / 200, held)
+        low, high = drive_range(self.simulation.mechanism, driven.where.start, self.scene.size, value)
+        held = min(max(value, low), high)  # what is asked for may be more than the motor has
+        slider = gui.add_slider(f"{name} ({driven.unit})", low, high, (high - low) / 400, held)
         slider.on_update(hand(lambda _: self.drive()))
         self.torques[name] = slider
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import io
+import secrets
+import socket
 import tempfile
 import threading
 import time
@@ -9,15 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import CutjointError
+from ..base.errors import CutjointError
 from ..simulation import Simulation
+from .camera import Cameras, stand_apart
+from .controls import Controls
 from .film import check_film, save_film
+from .guard import EVERYWHERE, LOOPBACK, Guard, serve_guarded
+from .live_plot import EVERY
 from .player import frame_names
+from .station import Station
 from .timeline import FRAME
-from .view_camera import Cameras, stand_apart
-from .view_controls import Controls
-from .view_plot import EVERY
-from .view_station import Station
 
 LONGEST = 300.0  # seconds of one time line
 HOST = "127.0.0.1"
@@ -26,22 +29,34 @@ WATCHED = 1.0  # seconds over which that is measured
 
 
 class Viewer:
-    """A browser page for simulations; `run` keeps it moving until it is interrupted."""
+    """A browser page for simulations; `run` keeps it moving until it is interrupted.
+
+    Parameters
+    ----------
+    simulations : one, or several side by side.
+    port : where the page is served on this machine; the first free one from there.
+    host : who may see it: this machine alone unless told otherwise.
+    seconds : how much of the motion is there when the page opens.
+    trace, plot : names of points whose paths are drawn, and of outputs that are plotted.
+
+    Methods
+    -------
+    address, run, close, save
+    """
 
     def __init__(
         self,
         simulations: Simulation | Sequence[Simulation],
-        port: int,
+        port: int = 8080,
         seconds: float = 0.0,
         trace: Iterable[str] = (),
         plot: Iterable[str] = (),
+        host: str = HOST,
     ):
-        import viser
-
         given = [simulations] if isinstance(simulations, Simulation) else list(simulations)
         names = " and ".join(dict.fromkeys(s.mechanism.name for s in given))
-        with contextlib.redirect_stdout(io.StringIO()):  # its banner names no mechanism
-            self.server = viser.ViserServer(HOST, port, label=names, verbose=False)
+        self.host, self.guard = host, Guard("" if host in LOOPBACK else secrets.token_urlsafe())
+        self.server = serve_guarded(host, port, names, self.guard)
         self.lock = threading.RLock()
         self.playing, self.ahead, self.problem, self.slow = False, 0.0, "", ""
         self._asked, self._shown = 0.0, 0.0  # seconds lately, of the clock and of the mechanisms
@@ -77,7 +92,12 @@ class Viewer:
 
     @property
     def address(self) -> str:
-        return f"http://localhost:{self.server.get_port()}"
+        """Where the page is; beyond this machine, with the secret that opens it."""
+        if not self.guard.token:
+            return f"http://localhost:{self.server.get_port()}"
+        name = socket.gethostname() if self.host in EVERYWHERE else self.host
+        name = f"[{name}]" if ":" in name else name
+        return f"http://{name}:{self.server.get_port()}/?token={self.guard.token}"
 
     @property
     def now(self) -> int:
@@ -97,7 +117,7 @@ class Viewer:
     # -- time ---------------------------------------------------------------------------------
 
     def run(self, stop: threading.Event | None = None) -> None:
-        """Advance in real time until interrupted."""
+        """Advance in real time until interrupted, or until `stop` is set."""
         last = time.monotonic()
         while not (stop and stop.is_set()):
             time.sleep(max(0.0, last + FRAME - time.monotonic()))
@@ -205,7 +225,7 @@ class Viewer:
             self.play(station.was_playing and self.playing)
 
     def save(self, ending: str) -> list[tuple[str, bytes]]:
-        """The time lines as films: names and contents of files."""
+        """The time lines as films in the format `ending` (html, gif, mp4): names and contents of files."""
         found = []
         with tempfile.TemporaryDirectory() as folder:
             for k, station in enumerate(self.stations):

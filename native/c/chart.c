@@ -8,41 +8,49 @@
 
 /* -- start --------------------------------------------------------------------------------------- */
 
+/* What a start is looked for from: the description's pose, and what the host has changed, which is held. */
+void cj_choose_start(cj_instance* s)
+{
+    const cj_state* x = &s->now;
+    memcpy(s->guess, guess_q, sizeof s->guess);
+    for (int j = 0; j < NV; ++j) {
+        s->free_v[j] = 1;
+        s->held_v[j] = given_speed[j] || x->start_v[j] != default_speed[j];
+    }
+    for (int i = 0; i < NQ; ++i)
+        if (x->start_q[i] != initial_q[i])
+            for (int j = 0; j < NV; ++j)
+                if (joint_of_v[j] == joint_of_q[i]) s->free_v[j] = 0;
+    for (int i = 0; i < NQ; ++i)
+        for (int j = 0; j < NV; ++j)
+            if (s->free_v[j] == 0 && joint_of_v[j] == joint_of_q[i]) s->guess[i] = x->start_q[i];
+}
+
 /* Pose and speeds from parameters and start values; values that the host has changed are held. */
 cj_status cj_assemble(cj_instance* s)
 {
     cj_state* x = &s->now;
     if (x->assembled) return CJ_OK;
     if (cj_check_parameters(s, x->p, 1) != CJ_OK) return CJ_ERROR;
-    double guess[CJ_ROOM(NQ)], free_[CJ_ROOM(NV)], held[CJ_ROOM(NV)], steps = 0, closed = 0, fits = 0, gap;
-    memcpy(guess, guess_q, sizeof guess);
-    for (int j = 0; j < NV; ++j) {
-        free_[j] = 1;
-        held[j] = given_speed[j] || x->start_v[j] != default_speed[j];
-    }
-    for (int i = 0; i < NQ; ++i)
-        if (x->start_q[i] != initial_q[i])
-            for (int j = 0; j < NV; ++j)
-                if (joint_of_v[j] == joint_of_q[i]) free_[j] = 0;
-    for (int i = 0; i < NQ; ++i)
-        for (int j = 0; j < NV; ++j)
-            if (free_[j] == 0 && joint_of_v[j] == joint_of_q[i]) guess[i] = x->start_q[i];
-    cj_call(s, cj_assembly, CJ_IN(guess, free_, x->p), CJ_OUT(s->next.q, s->g, &steps, &closed));
+    double steps = 0, closed = 0, fits = 0, gap;
+    cj_choose_start(s);
+    cj_call(s, cj_assembly, CJ_IN(s->guess, s->free_v, cj_motions(s, x->u), x->p), CJ_OUT(s->next.q, s->g, &steps, &closed));
     if (closed == 0) {
         const char* loop = cj_widest(s, &gap);
         return cj_refuse(s, "the mechanism can't be assembled: %s stays open by %.3g m or rad; "
                          "check the geometry parameters and the start coordinates of the joints in this loop", loop, gap);
     }
-    cj_call(s, cj_start_speeds, CJ_IN(s->next.q, x->start_v, held, x->p), CJ_OUT(s->next.v, &fits));
+    cj_call(s, cj_start_speeds, CJ_IN(s->next.q, x->start_v, s->held_v, cj_motions(s, x->u), x->p), CJ_OUT(s->next.v, &fits));
     if (!isfinite(cj_largest(s->next.q, NQ)) || !isfinite(cj_largest(s->next.v, NV)))
         return cj_refuse(s, "the start is not finite; give start values and parameters that make sense");
-    cj_call(s, cj_mass_pivots, CJ_IN(s->next.q, x->p), CJ_OUT(held));
+    cj_call(s, cj_mass_pivots, CJ_IN(s->next.q, x->p), CJ_OUT(s->next.rate));
     for (int j = 0; j < NV; ++j)
-        if (!(held[j] > 0))
+        if (!isgreater(s->next.rate[j], 0))
             return cj_refuse(s, "the mass matrix is singular at the start; give every body that can turn freely an inertia");
     if (fits == 0) return cj_refuse(s, "the loops do not allow the start speeds together; give fewer of them");
     memcpy(x->at.q, s->next.q, sizeof x->at.q);
     memcpy(x->at.v, s->next.v, sizeof x->at.v);
+    memcpy(x->z, initial_z, NI * sizeof(double));
     x->assembled = x->lifted = x->followed = 1;
     x->placed = x->charted = 0;
     cj_forget(s);
@@ -52,12 +60,12 @@ cj_status cj_assemble(cj_instance* s)
 
 /* -- charts -------------------------------------------------------------------------------------- */
 
-static cj_status singular(cj_instance* s)
+cj_status cj_singular_pose(cj_instance* s)
 {
     return cj_refuse(s, "the mechanism is in or passes a singular pose near %.9g s, where no independent coordinates exist; %s",
                      s->now.time,
                      s->exchange ? "take smaller steps around it, or use co-simulation, which needs none"
-                                 : "there are no states and no derivatives here, but steps go on");
+                                 : "there are no derivatives here, but steps go on");
 }
 
 /* q and v where driven motions have been told to be, in co-simulation: there states follow them */
@@ -67,8 +75,9 @@ static cj_status follow(cj_instance* s)
     cj_state* x = &s->now;
     double open, gap, work;
     if (x->followed) return CJ_OK;
-    cj_call(s, cj_seated, CJ_IN(x->at.q, x->at.v, &x->work, x->p), CJ_OUT(s->next.q, s->next.v, &work));
-    cj_call(s, cj_opened, CJ_IN(s->next.q, x->p), CJ_OUT(s->g, &open));
+    const double* to = cj_motions(s, x->u);
+    cj_call(s, cj_project_to_motion, CJ_IN(x->at.q, x->at.v, x->z, &x->work, to, x->p), CJ_OUT(s->next.q, s->next.v, &work));
+    cj_call(s, cj_open_loops, CJ_IN(s->next.q, to, x->p), CJ_OUT(s->g, &open));
     if (open != 0) {
         const char* loop = cj_widest(s, &gap);
         return cj_refuse(s, "the mechanism can't follow the driven motions that were set: %s stays open by %.3g m or rad; "
@@ -86,13 +95,16 @@ static cj_status follow(cj_instance* s)
 }
 
 /* The states as they are now become those that the host has set. */
-void cj_hold(cj_instance* s)
+cj_status cj_hold(cj_instance* s)
 {
     cj_state* x = &s->now;
-    if (!s->exchange || !x->charted || !x->lifted || cj_in_chart(s) != CJ_OK) return;
+    if (!s->exchange || !x->charted || !x->lifted) return CJ_OK;
+    const cj_status status = cj_in_chart(s);
+    if (status != CJ_OK) return status;
     memcpy(x->state_d, x->at.d, sizeof x->state_d);
     memcpy(x->state_v, x->at.v, sizeof x->state_v);
     x->lifted = 0;
+    return CJ_OK;
 }
 
 /* q and v from the states that the host has set */
@@ -101,7 +113,7 @@ cj_status cj_lift(cj_instance* s)
     cj_state* x = &s->now;
     double closed = 0;
     if (x->lifted) return follow(s);
-    cj_call(s, cj_lifted, CJ_IN(x->r, x->at.d, x->at.rate, x->state_d, x->state_v, x->free_d, x->free_v, x->p),
+    cj_call(s, cj_lifted, CJ_IN(x->r, x->at.d, x->at.rate, x->state_d, x->state_v, x->dependent_d, x->dependent_v, cj_motions(s, x->u), x->p),
             CJ_OUT(s->next.d, s->next.q, s->next.v, s->next.rate, &closed));
     if (closed == 0)
         return cj_say(s, CJ_DISCARD, "logStatusDiscard",
@@ -128,12 +140,15 @@ cj_status cj_new_chart(cj_instance* s)
     cj_status status = cj_lift(s);
     if (status != CJ_OK) return status;
     cj_call(s, cj_partition, CJ_IN(x->at.q, x->p), CJ_OUT(s->next.d, s->next.v, &regular));
-    if (regular == 0) return singular(s);
-    memcpy(x->free_d, s->next.d, sizeof x->free_d);
-    memcpy(x->free_v, s->next.v, sizeof x->free_v);
+    if (regular == 0 && s->exchange) return cj_singular_pose(s);
+    x->singular = regular == 0;
+    if (regular != 0 || !x->charted) { /* else the last one */
+        memcpy(x->dependent_d, s->next.d, sizeof x->dependent_d);
+        memcpy(x->dependent_v, s->next.v, sizeof x->dependent_v);
+    }
     for (int alone = 0, k = 0; alone < 2; ++alone)
         for (int j = 0; j < NV && k < NF; ++j)
-            if (x->free_d[j] == 0 && (x->free_v[j] != 0) == alone) x->independent[k++] = j;
+            if (x->dependent_d[j] == 0 && (x->dependent_v[j] != 0) == alone) x->independent[k++] = j;
     refer(x);
     x->charted = 1;
     cj_forget(s);
@@ -141,11 +156,11 @@ cj_status cj_new_chart(cj_instance* s)
     return CJ_OK;
 }
 
-/* How far the chart is from being left; negative beyond. The pose is in the chart already. */
+/* How far the chart is from being left; negative beyond, NaN where there is none. The pose is in the chart already. */
 double cj_room(cj_instance* s)
 {
     double room;
-    cj_call(s, cj_margin, CJ_IN(s->now.at.q, s->now.at.d, s->now.free_d, s->now.free_v, s->now.p), CJ_OUT(&room));
+    cj_call(s, cj_margin, CJ_IN(s->now.at.q, s->now.at.d, s->now.dependent_d, s->now.dependent_v, s->now.p), CJ_OUT(&room));
     return room;
 }
 
@@ -154,8 +169,8 @@ static int jumped(cj_instance* s)
 {
     const cj_state* x = &s->now;
     double found = 0;
-    cj_call(s, cj_passed,
-            CJ_IN(x->at.q, x->at.d, x->at.rate, x->at.v, s->dv, x->seen.q, x->seen.d, x->seen.rate, x->seen.v, x->seen_dv, x->free_v, x->p),
+    cj_call(s, cj_passes_singularity,
+            CJ_IN(x->at.q, x->at.d, x->at.rate, x->at.v, s->dv, x->seen.q, x->seen.d, x->seen.rate, x->seen.v, x->seen_dv, x->dependent_v, x->p),
             CJ_OUT(&found));
     return found != 0;
 }
@@ -168,7 +183,7 @@ cj_status cj_watch(cj_instance* s, int fresh, double* room)
     cj_status status = cj_rates(s, rates);
     if (status != CJ_OK) return status;
     *room = cj_room(s);
-    if (!(*room == *room) || (!fresh && jumped(s))) return singular(s);
+    if (!(*room == *room) || (!fresh && jumped(s))) return cj_singular_pose(s);
     x->seen = x->at;
     memcpy(x->seen_dv, s->dv, sizeof x->seen_dv);
     return CJ_OK;
@@ -181,6 +196,7 @@ cj_status cj_event(cj_instance* s, int* changed)
     double room;
     cj_status status = cj_watch(s, 1, &room);
     if (status == CJ_OK) cj_sample(s);
+    if (status == CJ_OK) cj_take_sides(s);
     *changed = status == CJ_OK && room < ROUGHLY;
     if (*changed) status = cj_new_chart(s);
     return *changed && status == CJ_OK ? cj_watch(s, 1, &room) : status;
@@ -192,9 +208,9 @@ cj_status cj_in_chart(cj_instance* s)
     cj_state* x = &s->now;
     cj_status status = cj_lift(s);
     if (status != CJ_OK || (x->charted && x->placed)) return status;
-    if (!x->charted) return cj_new_chart(s);
+    if (!x->charted || x->singular) return cj_new_chart(s);
     refer(x);
-    return cj_room(s) >= 0 ? CJ_OK : cj_new_chart(s);
+    return isgreaterequal(cj_room(s), 0) ? CJ_OK : cj_new_chart(s);
 }
 
 /* -- states -------------------------------------------------------------------------------------- */
@@ -212,18 +228,24 @@ cj_status cj_get_states(cj_instance* s, double* out)
     const double *d = x->lifted ? x->at.d : x->state_d, *v = x->lifted ? x->at.v : x->state_v;
     for (int k = 0; k < NF; ++k) out[k] = base(x, x->independent[k]) + d[x->independent[k]];
     for (int k = 0; k < NS; ++k) out[NF + k] = v[x->independent[k]];
-    for (int k = 0; k < NI; ++k) out[NF + NS + k] = (x->lifted ? x->at.q : x->r)[NQ - NI + k];
+    for (int k = 0; k < NI; ++k) out[NF + NS + k] = x->z[k];
     return CJ_OK;
 }
 
-void cj_set_states(cj_instance* s, const double* in)
+void cj_set_state(cj_instance* s, int k, double value)
 {
     cj_state* x = &s->now;
-    for (int k = 0; k < NF; ++k) x->state_d[x->independent[k]] = in[k] - base(x, x->independent[k]);
-    for (int k = 0; k < NS; ++k) x->state_v[x->independent[k]] = in[NF + k];
-    for (int k = 0; k < NI; ++k) x->r[NQ - NI + k] = in[NF + NS + k]; /* internal states go with the reference */
-    x->lifted = 0;
+    if (k < NF) x->state_d[x->independent[k]] = value - base(x, x->independent[k]);
+    else if (k < NF + NS) x->state_v[x->independent[k - NF]] = value;
+    else x->z[k - NF - NS] = value;
     cj_forget(s);
+}
+
+cj_status cj_set_states(cj_instance* s, const double* in)
+{
+    const cj_status status = cj_hold(s);
+    for (int k = 0; status == CJ_OK && k < NX; ++k) cj_set_state(s, k, in[k]);
+    return status;
 }
 
 cj_status cj_rates(cj_instance* s, double* out)
@@ -232,8 +254,8 @@ cj_status cj_rates(cj_instance* s, double* out)
     cj_status status = cj_in_chart(s);
     if (status != CJ_OK) return status;
     if (!s->known_rates) {
-        cj_call(s, cj_dynamics, CJ_IN(x->at.q, x->at.v, x->u, x->p), CJ_OUT(s->dv));
-        if (NI) cj_call(s, cj_internal_rates, CJ_IN(x->at.q, x->at.v, x->u, x->p), CJ_OUT(s->dz));
+        cj_call(s, cj_dynamics, CJ_IN(x->at.q, x->at.v, x->z, x->u, x->p), CJ_OUT(s->dv));
+        if (NI) cj_call(s, cj_internal_rates, CJ_IN(x->at.q, x->at.v, x->z, x->u, x->p), CJ_OUT(s->dz));
         s->known_rates = 1;
     }
     for (int k = 0; k < NF; ++k) out[k] = x->at.rate[x->independent[k]];

@@ -16,8 +16,13 @@ int cutjoint_native(void) { return CUTJOINT_NATIVE; }
 const char* cutjoint_name(void) { return MECHANISM; }
 int cutjoint_most_tries(void) { return MOST_TRIES; }
 
+CJ_HOLDS(items, inputs_count == NU && parameters_count == NP && starts_count == NQ + NV && outputs_count == NY && joints_count == NJOINTS);
 static const struct { const cutjoint_item* items; size_t count; unsigned slot; } kinds[] = {
-    {inputs, NU, SLOT_INPUT}, {parameters, NPARAMETER, SLOT_PARAMETER}, {starts, NQ + NV, SLOT_START_Q}, {outputs, NY, SLOT_OUTPUT}, {joints, NJOINTS, 0}};
+    {inputs, inputs_count, SLOT_INPUT},
+    {parameters, parameters_count, SLOT_PARAMETER},
+    {starts, starts_count, SLOT_START_Q},
+    {outputs, outputs_count, SLOT_OUTPUT},
+    {joints, joints_count, 0}};
 
 size_t cutjoint_count(cutjoint_kind kind) { return kinds[kind].count; }
 const cutjoint_item* cutjoint_items(cutjoint_kind kind) { return kinds[kind].items; }
@@ -43,7 +48,7 @@ void cutjoint_reset(cutjoint_mechanism* m)
     cj_reset(&m->core);
     m->core.now.phase = CJ_INITIALIZING;
     memset(m->joints, 0, sizeof m->joints);
-    m->h = 0;
+    m->h = m->stiffness = 0;
 }
 
 int cutjoint_set(cutjoint_mechanism* m, cutjoint_kind kind, size_t k, double value)
@@ -98,6 +103,6 @@ const double* cutjoint_joints(cutjoint_mechanism* m)
     cj_instance* s = &m->core;
     if (cj_lift(s) != CJ_OK) return m->joints[0];
     memcpy(m->near, m->joints[0], sizeof m->near); /* angles stay near the last ones */
-    cj_call(s, cj_joints, CJ_IN(s->now.at.q, s->now.at.v, s->now.u, s->now.p, m->near), CJ_OUT(m->joints[0], m->joints[1], m->joints[2]));
+    cj_call(s, cj_joints, CJ_IN(s->now.at.q, s->now.at.v, s->now.z, s->now.u, s->now.p, m->near), CJ_OUT(m->joints[0], m->joints[1], m->joints[2]));
     return m->joints[0];
 }

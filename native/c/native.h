@@ -16,10 +16,10 @@ extern "C" {
 #define CUTJOINT_API
 #endif
 
-#define CUTJOINT_NATIVE 1 /* version of these functions */
+#define CUTJOINT_NATIVE 4 /* version of these functions */
 
 typedef enum {
-    CUTJOINT_INPUT,     /* motors and cylinders: torque or force */
+    CUTJOINT_INPUT,     /* the table of inputs: of motors, cylinders, wrenches, others */
     CUTJOINT_PARAMETER, /* numbers that the description marks */
     CUTJOINT_START,     /* coordinates held, and speeds wanted, at the start */
     CUTJOINT_OUTPUT,    /* what was chosen when the library was made */
@@ -31,6 +31,7 @@ typedef struct {
     double low, high, value; /* bounds and start value */
     double range;            /* inputs: no drive gives more, it is an error */
     int joint;               /* inputs: which of the joints is driven; joints: the input, or -1 */
+    const char* role;        /* inputs: torque, force, voltage, position, speed, velocity, acceleration, or another */
 } cutjoint_item;
 
 typedef struct cutjoint_mechanism cutjoint_mechanism;
@@ -59,8 +60,27 @@ CUTJOINT_API const double* cutjoint_outputs(cutjoint_mechanism*);
 /* Positions, then velocities, then efforts, of all joints. */
 CUTJOINT_API const double* cutjoint_joints(cutjoint_mechanism*);
 CUTJOINT_API const double* cutjoint_accelerations(cutjoint_mechanism*);
-/* Inputs at which what they drive accelerates as wanted where `follows` is 1, and as given where it is 0. */
-CUTJOINT_API int cutjoint_servo(cutjoint_mechanism*, const double* given, const double* wanted, const double* follows, double* inputs);
+
+/* Commands, as model/control/command_law.py has them. An order tells every input what (`cutjoint_told`), how much, and
+ * of a motion its rate and acceleration: four arrays one after another, each as long as there are inputs. */
+typedef enum { CUTJOINT_FORCE, CUTJOINT_TO_POSITION, CUTJOINT_TO_VELOCITY } cutjoint_told;
+/* One value for each input becomes an order. */
+CUTJOINT_API void cutjoint_order_of_values(cutjoint_mechanism*, const double* values, double* order);
+/* So do efforts, positions, velocities, accelerations, one array after another; where all are NaN the order stays. */
+CUTJOINT_API void cutjoint_order_of_fields(cutjoint_mechanism*, const double* fields, double* order);
+/* The number of the first input that can't obey, counted from 1, or 0. Ranges: those of the items if NULL. */
+CUTJOINT_API size_t cutjoint_check_order(cutjoint_mechanism*, const double* order, const double* ranges, int* saturated);
+/* The watchdog: relaxes an order older than `timeout` seconds (0: never), forces `stay` or vanish; 1 if it did. */
+CUTJOINT_API int cutjoint_relax_order(cutjoint_mechanism*, double age, double timeout, int stay, double* order);
+/* The order of an emergency stop: no force, or with `brake` drives hold where they are. */
+CUTJOINT_API void cutjoint_stop_order(cutjoint_mechanism*, int brake, double* order);
+CUTJOINT_API double cutjoint_timeout(void);                      /* of the watchdog, unless you know better */
+CUTJOINT_API double cutjoint_frequency(void);                    /* at which motions are followed, rad/s; the same */
+CUTJOINT_API double cutjoint_longest_hold(double frequency);     /* seconds that forces may be held which follow */
+/* Inputs of an order in which no force follows a motion. */
+CUTJOINT_API void cutjoint_give_inputs(cutjoint_mechanism*, const double* order, double* inputs);
+/* Inputs of any order: where a force follows a motion, it is computed torque; `frequency` in rad/s. */
+CUTJOINT_API void cutjoint_follow_order(cutjoint_mechanism*, const double* order, double frequency, double* inputs);
 
 #if defined(__cplusplus)
 }

@@ -10,4 +10,5 @@ struct cutjoint_mechanism {
     double since, h; /* steps of one length count from here, so that time does not drift */
     unsigned long long count;
     double joints[3][CJ_ROOM(NJOINTS)], near[CJ_ROOM(NJOINTS)], rates[CJ_ROOM(NJOINTS)];
+    double stiffness, bounds[2][CJ_ROOM(NU)]; /* of forces that follow at this frequency; 0: not known yet */
 };

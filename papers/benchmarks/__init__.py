@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...describe.mechanism import Mechanism
-from ...errors import SimulationError
-from ...run.equilibrium import settle
-from ...show.table import table
-from ...simulation import Simulation
+from ...model.base.errors import SimulationError
+from ...model.describe.mechanism import Mechanism
+from ...model.run.equilibrium import settle
+from ...model.show.table import table
+from ...model.simulation import Simulation
 from .. import Progress, Study, Verdict
 from . import problems, references, rolling
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ...describe.mechanism import Body, Frame, Joint, Load, Mechanism, Strut
+from ...model.describe.mechanism import Body, Frame, Joint, Load, Mechanism, Strut
 
 DOWN_Y, DOWN_Z = (0.0, -9.81, 0.0), (0.0, 0.0, -9.81)
 X, Y, Z = np.eye(3)
@@ -54,7 +54,7 @@ CRANK_SPEED = 6.0
 SPRING_ANGLE, SPRING = 2.2, (25.0, 1.0, sqrt(2))
 
 
-def drawn(at: Any, axis: Any = Z, across: Any = None) -> Frame:
+def drawn_frame(at: Any, axis: Any = Z, across: Any = None) -> Frame:
     """A frame with its z axis along `axis`, and its x axis along `across` where that matters."""
     z = np.asarray(axis, float) / np.linalg.norm(axis)
     x = np.cross(Y if abs(z[1]) < 0.9 else Z, z) if across is None else np.asarray(across, float)
@@ -74,7 +74,7 @@ def hinge(
     **more: Any,
 ) -> Joint:
     """A joint drawn in world axes, a hinge unless told otherwise."""
-    frame = drawn(at, axis, across)
+    frame = drawn_frame(at, axis, across)
     return Joint(name, type, parent, child, frame, frame, **more)
 
 

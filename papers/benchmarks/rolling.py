@@ -5,14 +5,17 @@ Schwab (2007), who give its eigenvalues and the two speeds between which it bala
 steady motion has a closed form, derived in its description.
 """
 
+from copy import copy
 from dataclasses import replace
+from functools import cache
 from math import cos, pi, radians, sin, sqrt, tan
 
 import numpy as np
 from scipy.optimize import brentq
 
-from ...run.assembly import consistent_speeds
-from ...simulation import Simulation
+from ...model.loading import load
+from ...model.run.assembly import consistent_speeds
+from ...model.simulation import Simulation
 from .. import Verdict
 
 STABLE = 4.29238253634111, 6.02426201538837  # m/s: weave settles above the first, capsize below the second
@@ -24,12 +27,17 @@ TO_PLACE = 1e-9  # m
 m, g, r, R, p = 2.0, 9.81, 0.3, 1.0, radians(20)
 
 
+@cache
+def _bicycle(belt: float) -> Simulation:
+    """Traced once for all speeds."""
+    bicycle = load("bicycle")
+    joints = (replace(j, belt=(belt, 0.0)) if j.type == "rolling" else j for j in bicycle.joints)
+    return Simulation(replace(bicycle, joints=tuple(joints)) if belt else bicycle, compile=False)
+
+
 def bicycle_at(speed: float, belt: float = 0.0) -> Simulation:
     """Upright, going straight on; on a belt it goes slower over the ground."""
-    s = Simulation("bicycle", compile=False)
-    if belt:
-        joints = (replace(j, belt=(belt, 0.0)) if j.type == "rolling" else j for j in s.mechanism.joints)
-        s = Simulation(replace(s.mechanism, joints=tuple(joints)), compile=False)
+    s = copy(_bicycle(belt))
     v = consistent_speeds(s.engine, s.state, {"motion": np.array([speed + belt, 0, 0, 0, 0, 0])})
     s.state = replace(s.state, v=v)
     return s

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, qr
 
-from ...errors import SimulationError
+from ...model.base.errors import SimulationError
 from . import thesis_charts
 
 NAMES = ("default", "multipliers", "null_space", "svd")
@@ -68,7 +68,7 @@ def svd(t: Terms) -> np.ndarray:
     if not len(t.G):
         return null_space(t, np.eye(len(t.F)), np.zeros(len(t.F)))
     U, s, Vt = np.linalg.svd(t.G)
-    kept = int((s[: t.rank] > SMALLEST * s[0]).sum())
+    kept = int((s[: t.rank] > SMALLEST * s.max(initial=0.0)).sum())
     bias = Vt[:kept].T @ ((U[:, :kept].T @ t.gamma) / s[:kept])
     return null_space(t, Vt[kept:].T, bias)
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ...run.local_form import LocalForm, LocalSolver
-from ...thresholds import FAR
+from ...model.base.thresholds import FAR
+from ...model.run.local_form import LocalForm, LocalSolver
 from . import thesis_charts, traced
 from .method import Method
 
@@ -21,25 +21,25 @@ class ChartForm(LocalForm):
         F = np.eye(self.chart.R.shape[1]) - self.chart.R.T @ self.chart.R
         return self.chart.R, self.chart.size, (F, F)
 
-    def to_local(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        y = super().to_local(q, v)
+    def to_local(self, q: np.ndarray, v: np.ndarray, z: np.ndarray) -> np.ndarray:
+        y = super().to_local(q, v, z)
         y[self.chart.size :] = thesis_charts.speeds(self.chart, self.method.closure(q)[1], v)
         return y
 
-    def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        q, v = super().to_full(y)
+    def to_full(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        q, v, z = super().to_full(y)
         if self.chart.kind == "differentiable":  # y_v are speeds along a basis that turns with the pose
             v = thesis_charts.motions(self.chart, self.method.closure(q)[1]) @ y[self.chart.size :]
-            self.rate = self.engine.kernel("displacement_rates")(self.d, v)
-        return q, v
+            self.rate = self.engine.kernels.displacement_rates(self.d, v)
+        return q, v, z
 
     def rates(self, y: np.ndarray) -> tuple[np.ndarray, float]:
-        q, v = self.to_full(y)
+        q, v, _ = self.to_full(y)
         m, chart, s = self.method, self.chart, self.simulation
         _, dv, power = m.rates(q, v)
         if chart.kind != "differentiable":
             return np.concatenate([chart.R @ self.rate, chart.R @ dv]), power
-        _, G, _, gamma, _ = self.engine.kernel("coefficients")(q, v, s.u, s.p)
+        _, G, _, gamma, _ = self.engine.kernels.coefficients(q, v, s.z, s.u, s.p)
         turning = m.kernel(traced.jacobian_rate)(q, v, s.p)
         dy = thesis_charts.motions(chart, G).T @ (dv - thesis_charts.bias(chart, G, turning, v, gamma))
         return np.concatenate([chart.R @ self.rate, dy]), power

@@ -23,18 +23,19 @@ import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ...describe.mechanism import GROUND, Body, Joint
-from ...equations.forces import push
-from ...equations.functions import dense
-from ...equations.kinematics import Motion, joint_origin
-from ...equations.loops import LoopEnd
-from ...equations.spatial import symmetric
-from ...equations.terms import Equations, once, terms
-from ...errors import SimulationError
-from ...joints.moves import Ball, Move, Pz, Rz
-from ...joints.rigid_motion import vector
-from ...joints.types import TYPES
-from ...state import LiveState
+from ...model.base.errors import SimulationError
+from ...model.describe.mechanism import GROUND, Body, Joint
+from ...model.describe.motors import rigid_rotor, tells_motion
+from ...model.equations.forces import push
+from ...model.equations.functions import dense
+from ...model.equations.kinematics import Motion, joint_origin
+from ...model.equations.loops import LoopEnd
+from ...model.equations.spatial import symmetric
+from ...model.equations.terms import Equations, once, terms
+from ...model.joints.moves import Ball, Move, Pz, Rz
+from ...model.joints.rigid_motion import vector
+from ...model.joints.types import TYPES
+from ...model.state import Stepper
 
 # The moves of the joints it knows, and which of their reactions is released along or about z.
 RELEASED: dict[tuple[Move, ...] | None, tuple[str, ...]] = {
@@ -103,8 +104,8 @@ def reaction_system(eq: Equations) -> ca.Function:
     rows, Q, h, _ = _step(eq)
     b = ca.vertcat(*(value for value, _ in rows)) / (0.5 * h**2)
     out = ca.substitute([ca.jacobian(b, Q), b], [Q], [ca.SX.zeros(Q.shape)])
-    names = ["q", "v", "u", "p", "h"], ["A", "b"]
-    return dense(ca.Function("reaction_system", [eq.q, eq.v, eq.u, eq.p, h], out, *names))
+    names = ["q", "v", "z", "u", "p", "h"], ["A", "b"]
+    return dense(ca.Function("reaction_system", [eq.q, eq.v, eq.z, eq.u, eq.p, h], out, *names))
 
 
 def bodies_after(eq: Equations) -> ca.Function:
@@ -121,8 +122,8 @@ def bodies_after(eq: Equations) -> ca.Function:
     ]
     D = ca.jacobian(ca.vertcat(*(x for b in bodies for x in (b.v, b.w))), eq.v)
     out = [*(ca.horzcat(*x) for x in columns), D]
-    names = ["q", "v", "u", "p", "h", "reactions"], ["Places", "Speeds", "Turns", "R", "D"]
-    return dense(ca.Function("bodies_after", [eq.q, eq.v, eq.u, eq.p, h, Q], out, *names))
+    names = ["q", "v", "z", "u", "p", "h", "reactions"], ["Places", "Speeds", "Turns", "R", "D"]
+    return dense(ca.Function("bodies_after", [eq.q, eq.v, eq.z, eq.u, eq.p, h, Q], out, *names))
 
 
 @once
@@ -197,7 +198,7 @@ def _conditions(
 class Taylor:
     """Huang's stepper for one simulation."""
 
-    def __init__(self, simulation: LiveState):
+    def __init__(self, simulation: Stepper):
         self.simulation, mechanism = simulation, simulation.mechanism
         for joint in mechanism.joints:
             if TYPES[joint.type].moves not in RELEASED:
@@ -206,8 +207,14 @@ class Taylor:
                     f"the stepper 'taylor' has no equations for joint '{joint.name}' of type {joint.type}; "
                     f"it knows {known}"
                 )
-        if any(any(joint.armature) for joint in mechanism.joints):
+        if any(any(joint.armature) for joint in mechanism.joints) or any(map(rigid_rotor, mechanism.motors)):
             raise SimulationError("the stepper 'taylor' knows no armatures; model rotors as bodies")
+        moving = any(map(tells_motion, mechanism.drives))
+        if moving or mechanism.couplings:
+            unknown = "driven motions" if moving else "couplings"
+            raise SimulationError(
+                f"'{mechanism.name}' has {unknown}, which the stepper 'taylor' does not know; use runge_kutta"
+            )
         for body in mechanism.bodies:
             inertia = np.array(ca.DM(symmetric(body.inertia)))
             if np.linalg.eigvalsh(inertia).min() < 1e-9 * np.trace(inertia) or not body.mass > 0:
@@ -218,7 +225,7 @@ class Taylor:
 
     def _evaluate(self, make: Any, q: np.ndarray, v: np.ndarray, *more: Any) -> list[np.ndarray]:
         s = self.simulation
-        result: list[np.ndarray] = s.engine.kernel(make.__name__, make)(q, v, s.u, s.p, *more)
+        result: list[np.ndarray] = s.engine.kernel(make.__name__, make)(q, v, s.z, s.u, s.p, *more)
         return result
 
     def reactions(self, q: np.ndarray, v: np.ndarray, h: float) -> Reactions:
@@ -247,8 +254,8 @@ class Taylor:
             q1 = s.engine.retract(q1, np.linalg.lstsq(D, miss.ravel(), rcond=None)[0])
         D = self._evaluate(bodies_after, q1, v, [0.0], Q)[-1]
         v1 = np.linalg.lstsq(D, speeds.T.ravel(), rcond=None)[0]
-        rates = s.engine.kernel("rates")
-        power = rates(q, v, s.u, s.p)[2] + rates(q1, v1, s.u, s.p)[2]
+        rates = s.engine.kernels.rates
+        power = rates(q, v, s.z, s.u, s.p)[3] + rates(q1, v1, s.z, s.u, s.p)[3]
         return q1, v1, 0.5 * h * float(power[0])
 
 

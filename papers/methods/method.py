@@ -7,13 +7,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ...compile.kernel import Kernel
-from ...describe.motors import tells_motion
-from ...describe.parameters import split
-from ...errors import SimulationError
-from ...joints.types import TYPES
-from ...manifold.step import CLASSICAL
-from ...state import LiveState
+from ...model.base.errors import SimulationError
+from ...model.compile.kernel import Kernel
+from ...model.describe.motors import tells_motion
+from ...model.describe.parameters import split_component
+from ...model.joints.types import TYPES
+from ...model.manifold.step import CLASSICAL
+from ...model.state import Stepper
 from . import accelerations, stabilization, thesis_charts, traced
 
 # Sub-steps near a singularity: most of them, and the condition of G at which a second one is taken.
@@ -29,7 +29,7 @@ class Method:
 
     def __init__(
         self,
-        simulation: LiveState,
+        simulation: Stepper,
         formulation: str = "default",
         stabilizing: str = "projection",
         chart: str = "partition",
@@ -46,7 +46,7 @@ class Method:
         self.simulation = simulation
         self.formulation, self.stabilization, self.kind = formulation, stabilizing, chart
         self.tree = simulation.tree
-        self.rank, pose = simulation.engine.generic_rank(simulation.q, simulation.p)
+        self.rank, pose = simulation.engine.generic_rank(simulation.q, simulation.s, simulation.p)
         self.rows = accelerations.independent_rows(self.closure(pose)[1], self.rank)
         self.chosen = chosen_speeds(simulation, coordinates) if chart == "chosen" else None
         self.most_substeps = MOST_SUBSTEPS
@@ -57,14 +57,14 @@ class Method:
         return self.simulation.engine.kernel(make.__name__, make)
 
     def closure(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.simulation.engine.closure(q, self.simulation.p)
+        return self.simulation.engine.closure(q, self.simulation.s, self.simulation.p)
 
     def retract(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
         return self.simulation.engine.retract(q, delta)
 
     def invariants(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         s = self.simulation
-        h, H = self.kernel(traced.invariants)(q, v, s.u, s.p)
+        h, H = self.kernel(traced.invariants)(q, v, s.z, s.u, s.p)
         return h, H
 
     def chart_at(self, q: np.ndarray, G: np.ndarray) -> thesis_charts.Chart:
@@ -79,9 +79,9 @@ class Method:
         """v̇ and, if wanted, λ at a state under the simulation's inputs."""
         s = self.simulation
         if self.formulation == "default":
-            dv, lam = s.engine.kernel("dynamics")(q, v, s.u, s.p)
+            dv, lam = s.engine.kernels.dynamics(q, v, s.z, s.u, s.p)
             return dv, lam
-        M, G, F, gamma, _ = s.engine.kernel("coefficients")(q, v, s.u, s.p)
+        M, G, F, gamma, _ = s.engine.kernels.coefficients(q, v, s.z, s.u, s.p)
         if self.stabilization == "baumgarte":
             gamma = stabilization.target("baumgarte", self.closure(q)[0], G, v, gamma)
         t = accelerations.Terms(M, G, F, gamma, self.rank)
@@ -97,7 +97,7 @@ class Method:
     def rates(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """q̇, v̇ and the power that changes the energy."""
         s = self.simulation
-        dq, dv, power = s.engine.kernel("rates")(q, v, s.u, s.p)
+        dq, dv, _, power = s.engine.kernels.rates(q, v, s.z, s.u, s.p)
         if self.formulation != "default":
             dv = self.accelerate(q, v, reactions=False)[0]
         return dq, dv, float(power[0])
@@ -113,7 +113,7 @@ class Method:
     def substeps(self, q: np.ndarray) -> int:
         """How many sub-steps to take here: the ratio of extreme singular values times NEAR, bounded."""
         G = self.closure(q)[1] if self.most_substeps > 1 else np.zeros((0, 0))
-        if not G.size:
+        if not (G.size and self.rank):
             return 1
         s = np.linalg.svd(G, compute_uv=False)[: self.rank]
         return int(min(self.most_substeps, max(1.0, np.ceil(NEAR * s[0] / max(s[-1], 1e-300)))))
@@ -136,7 +136,7 @@ class Method:
         return q1, v1, work
 
 
-def chosen_speeds(simulation: LiveState, names: Iterable[str] | None) -> np.ndarray:
+def chosen_speeds(simulation: Stepper, names: Iterable[str] | None) -> np.ndarray:
     """Indices of the speeds of the named joints; of the motors' joints if no names are given."""
     wanted = list(names) if names is not None else [m.joint for m in simulation.mechanism.motors]
     if not wanted:
@@ -145,7 +145,7 @@ def chosen_speeds(simulation: LiveState, names: Iterable[str] | None) -> np.ndar
         )
     speeds = simulation.engine.variables.speeds
     for name in (speed.name for speed in speeds.choose(wanted)):
-        joint = simulation.mechanism.joint(split(name)[0])
+        joint = simulation.mechanism.joint(split_component(name)[0])
         if not TYPES[joint.type].plain:
             raise SimulationError(
                 f"joint '{name}' turns freely and can't be chosen; name joints with one axis each"

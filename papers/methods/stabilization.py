@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ...engine import Engine
+from ...model.engine import Engine
 
 NAMES = ("projection", "baumgarte", "energy", "none")
 ALPHA = BETA = 10.0  # 1/s, as in the thesis
 TOLERANCE = 1e-12
 MOST_ITERATIONS = 10
+NO_MOTIONS = np.zeros(0)  # which the papers' methods do not know
 FARTHEST = 0.1  # of one and the speeds: a longer step of the energy projection is a singularity's doing
 
 
@@ -29,8 +30,8 @@ def target(name: str, g: np.ndarray, G: np.ndarray, v: np.ndarray, gamma: np.nda
 
 def project(engine: Engine, p: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """δq = −G⁺g until g is small, then v − G⁺G v (3.10, 3.11): assembly with nothing held."""
-    q = engine.assembly(q, p)[0]
-    return q, engine.kernel("dependent_speeds")(q, v, np.ones(len(v)), p)
+    q = engine.assembly(q, NO_MOTIONS, p)[0]
+    return q, engine.kernels.dependent_speeds(q, v, np.ones(len(v)), NO_MOTIONS, p)
 
 
 def project_energy(

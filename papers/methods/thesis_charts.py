@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from ...errors import SimulationError
-from ...run.local_form import ChartLost
-from ...thresholds import RANK
+from ...model.base.errors import SimulationError
+from ...model.base.thresholds import RANK
+from ...model.run.local_form import ChartLost
 
 KINDS = ("partition", "tangent_qr", "tangent_svd", "differentiable", "chosen")
 DEGRADED = 0.3  # a chart is changed when its `quality` falls to this part of what it was
@@ -92,7 +92,7 @@ def independence(R: np.ndarray, G: np.ndarray) -> float:
     The other condition, (2.27), holds for every linear chart: ∂R/∂y is −1.
     """
     values = np.linalg.svd(np.vstack([R, G]), compute_uv=False)
-    return float(values[-1] / values[0])
+    return float(values[-1] / values[0]) if values.size else 1.0
 
 
 def degraded(chart: Chart, G: np.ndarray) -> bool:

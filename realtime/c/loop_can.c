@@ -23,15 +23,17 @@ static const struct { const char* name; int size, whole; double low, high; } typ
 
 int rt_can_read_table(rt_can* c, const char* path, const rt_loop* loop)
 {
-    char line[512], id[32], way[32], name[256], type[32], at[32], scale[32], more[8];
+    char *line = NULL, id[32], way[32], name[256], type[32], at[32], scale[32], more[8];
+    size_t room = 0;
     FILE* file = fopen(path, "r");
     if (!file) return rt_fail("can-table: can't read '%s': %s", path, strerror(errno));
-    for (int number = 1; fgets(line, sizeof line, file); ++number) {
+    for (int number = 1; getline(&line, &room, file) >= 0; ++number) {
         line[strcspn(line, "#")] = 0;
         const int words = sscanf(line, "%31s %31s %255s %31s %31s %31s %7s", id, way, name, type, at, scale, more);
         char *end, *end_at, *end_scale;
         if (words <= 0) continue;
         if (words != 6 || c->n == RT_SIGNALS) {
+            free(line);
             fclose(file);
             return rt_fail("can-table: %s, line %d: a line is ID DIRECTION NAME TYPE BYTE SCALE, and there are at most %d", path, number, RT_SIGNALS);
         }
@@ -49,6 +51,7 @@ int rt_can_read_table(rt_can* c, const char* path, const rt_loop* loop)
                           : *end_at || byte < 0 || byte + types[s->type].size > 8 ? "the number does not fit into 8 bytes there"
                           : *end_scale || !isfinite(s->scale) || s->scale == 0 ? "the scale is no number but zero" : NULL;
         if (wrong) {
+            free(line);
             fclose(file);
             return rt_fail("can-table: %s, line %d: %s", path, number, wrong);
         }
@@ -58,6 +61,7 @@ int rt_can_read_table(rt_can* c, const char* path, const rt_loop* loop)
         while (k < *count && list[k] != s->id) ++k;
         if (k == *count) list[(*count)++] = s->id;
     }
+    free(line);
     fclose(file);
     c->values = (double*)calloc(loop->drive.n + 1, sizeof(double));
     return c->values ? 0 : rt_fail("not enough memory");
@@ -159,7 +163,7 @@ int rt_can_receive(rt_can* c, rt_loop* loop, uint64_t now, int wait_ms)
         }
         if (!all) continue;
         c->seen = now;
-        return rt_drive_accept(&loop->drive, c->values, now);
+        return rt_drive_accept(&loop->drive, 0, c->values, now);
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Which packets are obeyed: the twin of `Gate` in model/hil/packets.py, held against it in a test. */
+/* Which packets are obeyed: the twin of `Gate` in model/control/packets.py, held against it in a test. */
 #include "loop.h"
 #include <math.h>
 
@@ -57,6 +57,21 @@ static int fresh(const rt_gate* g, const cutjoint_head* head, int here, uint32_t
     return !g->has_answered || cutjoint_newer(head->answer, g->answered) >= (here ? 0 : 1);
 }
 
+/* Numbers that can be told; beside a stop they are not looked at, and in a motion NaN says nothing. */
+static int sound(const double* values, size_t n, uint64_t flags)
+{
+    int fine = 1;
+    for (size_t k = 0; k < n; ++k) fine &= flags & CUTJOINT_MOTION ? !isinf(values[k]) : isfinite(values[k]);
+    return fine || flags & (CUTJOINT_STOP | CUTJOINT_BRAKE);
+}
+
+static int within(const rt_gate* g, const double* values, uint64_t flags)
+{
+    int fine = 1;
+    for (size_t k = 0; k < g->inputs; ++k) fine &= !(fabs(values[k]) > g->ranges[k]);
+    return fine || flags & (CUTJOINT_STOP | CUTJOINT_BRAKE);
+}
+
 static rt_verdict refuse(rt_gate* g, int count)
 {
     ++g->counts[count];
@@ -66,31 +81,30 @@ static rt_verdict refuse(rt_gate* g, int count)
 rt_verdict rt_gate_accept(rt_gate* g, const void* data, size_t size, const struct sockaddr_in* from, uint64_t now, uint32_t sent,
                           cutjoint_head* head, double* values)
 {
-    const size_t body = sizeof *head + g->inputs * sizeof *values;
-    double sum = 0;
-    int within = 1;
-    if (size != body + (g->key.set ? TAG : 0)) return refuse(g, RT_MALFORMED);
+    const size_t tag = g->key.set ? TAG : 0;
+    const uint64_t flags = cutjoint_flags(data, size);
+    if (size < sizeof *head) return refuse(g, RT_MALFORMED);
     memcpy(head, data, sizeof *head);
-    memcpy(values, (const char*)data + sizeof *head, g->inputs * sizeof *values);
-    if (memcmp(head->magic, "CJ", 2) != 0 || !CUTJOINT_PARTS(head->version) || head->kind != CUTJOINT_COMMAND || head->count != g->inputs)
+    const size_t count = cutjoint_told_of(flags) * g->inputs, before = cutjoint_before(head->version), body = before + count * sizeof *values;
+    if (memcmp(head->magic, "CJ", 2) != 0 || !CUTJOINT_PARTS(head->version) || head->kind != CUTJOINT_COMMAND || head->count != g->inputs ||
+        size != body + tag || flags & ~(uint64_t)CUTJOINT_ORDERS)
         return refuse(g, RT_MALFORMED);
+    memcpy(values, (const char*)data + before, count * sizeof *values);
     const int here = rt_gate_present(g, now);
     if (!known(g, from) || (here && !is_peer(g, from))) return refuse(g, RT_STRANGER);
-    if (g->key.set && !rt_key_fits(&g->key, data, body, (const uint8_t*)data + body)) return refuse(g, RT_FORGED);
-    for (size_t k = 0; k < g->inputs; ++k) {
-        sum += values[k] * 0;
-        within &= fabs(values[k]) <= g->ranges[k];
-    }
-    if (!isfinite(head->stamp) || !isfinite(head->time) || sum != 0) return refuse(g, RT_MALFORMED);
-    if (!within) return refuse(g, RT_BEYOND);
-    if (g->key.set && !fresh(g, head, here, sent)) {
+    if (g->key.set && !cutjoint_key_fits(&g->key, data, body, (const uint8_t*)data + body)) return refuse(g, RT_FORGED);
+    if (!isfinite(head->stamp) || !isfinite(head->time) || !sound(values, count, flags)) return refuse(g, RT_MALFORMED);
+    if (!within(g, values, flags)) return refuse(g, RT_BEYOND);
+    const int follows = g->lock_step && g->has_last && cutjoint_newer(head->sequence, g->last) >= 0 && cutjoint_newer(head->sequence, g->last) <= WINDOW;
+    const int said_again = follows && is_peer(g, from) && head->sequence == g->last && g->has_answered && head->answer == g->answered;
+    if (g->key.set && !fresh(g, head, here, sent) && !said_again) {
         if (head->answer || here) return refuse(g, RT_FORGED);
         g->peer = *from; /* it hears states, and is heard once it answers them */
         g->has_peer = 1;
         g->version = head->version;
         return RT_AGAIN;
     }
-    if (!here || !is_peer(g, from)) g->has_last = 0;
+    if (!is_peer(g, from) || !(here || follows)) g->has_last = 0;
     const int again = g->has_last && head->sequence == g->last;
     if (!news(g, head->sequence)) return again ? RT_AGAIN : RT_REFUSED;
     g->peer = *from;

@@ -15,7 +15,7 @@ static char said[700];
 
 static void stop(int signal) { (void)signal; stopped = 1; }
 
-/* The core's sentence is kept; it is printed when the loop has ended, or before it has begun. */
+/* The core's first sentence of a call is kept; it is printed when the loop has ended, or before it has begun. */
 static void keep(void* host, const char* message)
 {
     (void)host;
@@ -58,6 +58,17 @@ static int set_all(const char* const* words, int n, cutjoint_kind kind, const ch
     return 0;
 }
 
+/* To the start that the options tell, from anywhere. */
+static int begin(const rt_options* o)
+{
+    said[0] = 0;
+    cutjoint_reset(loop.mechanism);
+    if (set_all(o->parameters, o->n_parameters, CUTJOINT_PARAMETER, "parameter") || set_all(o->starts, o->n_starts, CUTJOINT_START, "start")) return 2;
+    if (cutjoint_begin(loop.mechanism)) return 3;
+    if (loop.drive.n) cutjoint_follow_order(loop.mechanism, loop.drive.halt, loop.drive.frequency, loop.drive.next); /* forces that follow are bounded by the start's */
+    return 0;
+}
+
 static int prepare_drive(const rt_options* o)
 {
     rt_drive* d = &loop.drive;
@@ -65,11 +76,16 @@ static int prepare_drive(const rt_options* o)
     double value;
     d->n = cutjoint_count(CUTJOINT_INPUT);
     d->inputs = cutjoint_items(CUTJOINT_INPUT);
+    d->mechanism = loop.mechanism;
+    d->order = (double*)calloc(4 * d->n + 1, sizeof(double)); /* no force */
+    d->next = (double*)calloc(4 * d->n + 1, sizeof(double));
+    d->halt = (double*)calloc(4 * d->n + 1, sizeof(double));
     d->latest = (double*)calloc(d->n + 1, sizeof(double));
     d->ranges = (double*)calloc(d->n + 1, sizeof(double));
     loop.driven = (size_t*)calloc(d->n + 1, sizeof(size_t));
-    if (!d->latest || !d->ranges || !loop.driven) return rt_fail("not enough memory");
-    d->timeout = (uint64_t)(o->timeout * (double)NS);
+    if (!d->order || !d->next || !d->halt || !d->latest || !d->ranges || !loop.driven) return rt_fail("not enough memory");
+    d->timeout = o->timeout;
+    d->frequency = fmin(o->frequency, cutjoint_longest_hold(1) * o->rate); /* no stiffer than periods allow */
     d->hold = o->hold;
     d->silent = 1;
     for (size_t k = 0; k < d->n; ++k) {
@@ -117,6 +133,8 @@ static void read_values(void)
     if (loop.wants_outputs) loop.outputs = cutjoint_outputs(loop.mechanism);
 }
 
+uint64_t rt_flags(const rt_loop* l) { return rt_drive_flags(&l->drive) | (l->fault ? CUTJOINT_FAULT : 0); }
+
 static void tell(void)
 {
     const uint64_t now = rt_now();
@@ -126,11 +144,17 @@ static void tell(void)
     if (loop.record && (loop.drive.commands || !loop.options.wait)) rt_record_add(loop.record, &loop);
 }
 
-/* One period: apply, step, read, tell. After a fault time stands still at the last finite state. */
+/* One period: apply, step, read, tell. After a fault time stands still at the last finite state. A reset takes a period. */
 static void advance(uint64_t now)
 {
     const uint64_t before = rt_now();
-    if (!loop.fault) {
+    if (loop.drive.reset) {
+        loop.drive.reset = 0;
+        ++loop.resets;
+        loop.fault = begin(&loop.options) ? said : NULL;
+        read_values();
+    } else if (!loop.fault) {
+        said[0] = 0;
         if (cutjoint_drive(loop.mechanism, rt_drive_present(&loop.drive, now, loop.options.mode == RT_LOCK_STEP))) ++loop.drive.refused;
         for (int k = 0; k < loop.options.steps && !loop.fault; ++k) {
             if (cutjoint_step(loop.mechanism, loop.h)) loop.fault = said;
@@ -138,6 +162,7 @@ static void advance(uint64_t now)
             loop.tries += (uint64_t)cutjoint_tries(loop.mechanism);
         }
         if (loop.fault) {
+            memset(loop.drive.order, 0, 4 * loop.drive.n * sizeof(double));
             memset(loop.drive.latest, 0, loop.drive.n * sizeof(double));
             cutjoint_drive(loop.mechanism, loop.drive.latest);
         }
@@ -225,9 +250,10 @@ int main(int argc, char** argv)
     loop.h = 1 / o->rate / o->steps;
     loop.mechanism = cutjoint_new(keep, NULL);
     if (!loop.mechanism) return rt_fail("not enough memory");
-    if (set_all(o->parameters, o->n_parameters, CUTJOINT_PARAMETER, "parameter") || set_all(o->starts, o->n_starts, CUTJOINT_START, "start")) return 2;
-    if (cutjoint_begin(loop.mechanism)) return rt_fail("%s", said), 3;
     if (prepare_drive(o) || choose_outputs(o)) return 2;
+    const int problem = begin(o);
+    if (problem == 3) rt_fail("%s", said);
+    if (problem) return problem;
     if (o->measure) {
         ask_for_rights(o);
         return rt_measure(&loop);
@@ -244,18 +270,16 @@ int main(int argc, char** argv)
     if (loop.udp) rt_udp_send(loop.udp, &loop, &now); /* nobody hears it yet, but it can be said again */
     run();
     if (o->live) rt_screen_stop();
-    if (loop.record) {
-        const uint64_t lost = rt_record_close(loop.record);
-        if (lost) fprintf(stderr, "record: %llu rows found no room\n", (unsigned long long)lost);
-    }
+    const int unrecorded = loop.record && rt_record_close(loop.record);
+    const uint64_t lost = loop.record ? rt_record_lost(loop.record) : 0;
+    if (lost) fprintf(stderr, "record: %llu rows found no room\n", (unsigned long long)lost);
     if (loop.shared) rt_shared_close(loop.shared);
     if (loop.fault) fprintf(stderr, "%s: %s; time stood still at %.9g s\n", cutjoint_name(), said, cutjoint_time(loop.mechanism));
     rt_report(&loop, o->json, stdout);
     if (o->report) {
         FILE* file = fopen(o->report, "w");
-        if (!file) return rt_fail("report: can't write '%s': %s", o->report, strerror(errno));
-        rt_report(&loop, 1, file);
-        fclose(file);
+        const int wrong = !file || rt_report(&loop, 1, file);
+        if ((file && fclose(file) != 0) || wrong) return rt_fail("report: can't write '%s': %s", o->report, strerror(errno));
     }
-    return loop.fault ? 4 : 0;
+    return loop.fault ? 4 : unrecorded ? 5 : 0;
 }

@@ -34,14 +34,6 @@ static double each_try(rt_loop* l, double plain, double* tried)
     return plain;
 }
 
-/* The rate whose period holds waking, reading and one step of that many tries, as a round number. */
-static double rate(double wake, double plain, double each, double tries)
-{
-    const double most = (double)NS / (wake + plain + each * tries);
-    const double power = pow(10, floor(log10(most)));
-    return power * (most >= 5 * power ? 5 : most >= 2 * power ? 2 : 1);
-}
-
 int rt_measure(rt_loop* l)
 {
     const int tries = cutjoint_most_tries();
@@ -60,7 +52,7 @@ int rt_measure(rt_loop* l)
         if (k && cutjoint_tries(quiet) == 0) rt_add(&l->took, rt_now() - before);
     }
     plain = (double)rt_quantile(&l->took, .99);
-    each = each_try(l, plain, &tried);
+    each = each_try(l, (double)rt_quantile(&l->took, .5), &tried);
     const uint64_t period = (uint64_t)((double)NS / l->options.rate);
     const uint64_t wakes = (uint64_t)((l->options.seconds > 0 ? l->options.seconds : 5) * l->options.rate);
     rt_pace_start(&l->pace, period);
@@ -71,7 +63,7 @@ int rt_measure(rt_loop* l)
         rt_pace_tick(&l->pace, now);
     }
     const double wake = (double)rt_quantile(&l->late, .999), most = plain + each * tries;
-    const double safe = rate(wake, plain, each, tries), usual = rate(wake, plain, each, 0);
+    const double safe = rt_highest_rate(wake + most), usual = rt_highest_rate(wake + plain);
     if (l->options.json)
         printf("{\"mechanism\": \"%s\", \"step_us\": {\"p50\": %.3f, \"p99\": %.3f}, \"worst_step_us\": %.3f, \"sub_step_us\": %.3f, \"sub_steps\": %d, "
                "\"latency_us\": {\"p50\": %.3f, \"p99\": %.3f, \"p99.9\": %.3f, \"max\": %.3f}, \"recommended_hz\": %.0f, \"plain_hz\": %.0f}\n",

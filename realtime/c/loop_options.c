@@ -31,10 +31,12 @@ static const struct { const char* name; kind kind; size_t at, count; double low,
     {"peer", TEXT, AT(peer), 0, 0, 0, "HOST[:PORT]", "the only device that is heard (default: who speaks first)"},
     {"key", TEXT, AT(key), 0, 0, 0, "FILE", "obey only packets with a checksum made with this key"},
     {"shared", TEXT, AT(shared), 0, 0, 0, "/NAME", "state and command in shared memory"},
+    {"shared-mode", TEXT, AT(shared_mode), 0, 0, 0, "OCTAL", "who may open it, such as 0660 for the group's devices (default 0600)"},
     {"can", TEXT, AT(can), 0, 0, 0, "INTERFACE", "state and command on a CAN bus"},
     {"can-table", TEXT, AT(can_table), 0, 0, 0, "FILE", "which number stands where in which frame"},
     {"timeout", NUMBER, AT(timeout), 0, 0, 3600, "S", "silence after which the watchdog acts; 0: never"},
     {"watchdog", WATCHDOG, AT(hold), 0, 0, 0, "WHAT", "zero: torques vanish (default); hold: they stay as they were"},
+    {"frequency", NUMBER, AT(frequency), 0, 0.1, 1000, "RAD/S", "how stiffly told positions and velocities are followed (default 20)"},
     {"wait", FLAG, AT(wait), 0, 0, 0, "", "stand still at the start until the first command"},
     {"range", LIST, AT(ranges), AT(n_ranges), 0, 0, "INPUT=VALUE", "commands beyond it are refused as errors; repeat it"},
     {"priority", COUNT, AT(priority), 0, 0, 99, "N", "SCHED_FIFO priority, 0 for none (default 80)"},
@@ -60,8 +62,12 @@ static int take(rt_options* o, const char* name, const char* value)
     if (k == KNOWN) return rt_fail("there is no option '%s'; --help lists them", name);
     void* place = (char*)o + known[k].at;
     if (known[k].kind == FLAG) {
-        *(int*)place = 1;
-        return 0;
+        static const char* const words[] = {"0", "false", "no", "off", "1", "true", "yes", "on"}; /* a file may say them */
+        int word = 0;
+        if (!value || !*value) value = "1";
+        while (word < 8 && strcmp(value, words[word]) != 0) ++word;
+        *(int*)place = word >= 4;
+        return word < 8 ? 0 : rt_fail("%s is 0 or 1, not '%s'", name, value);
     }
     if (!value || !*value) return rt_fail("%s needs a value: %s", name, known[k].value);
     char* end;
@@ -101,11 +107,12 @@ static int take(rt_options* o, const char* name, const char* value)
 /* Lines `name value`, also with = between; # begins a comment. */
 static int read_file(rt_options* o, const char* path)
 {
-    char line[1024], name[64];
+    char *line = NULL, name[64];
+    size_t room = 0;
     FILE* file = fopen(path, "r");
     if (!file) return rt_fail("config: can't read '%s': %s", path, strerror(errno));
     int wrong = 0;
-    for (int number = 1; !wrong && fgets(line, sizeof line, file); ++number) {
+    for (int number = 1; !wrong && getline(&line, &room, file) >= 0; ++number) {
         line[strcspn(line, "#\r\n")] = 0;
         const char* from = line + strspn(line, " \t");
         size_t n = strcspn(from, " \t=");
@@ -128,6 +135,7 @@ static int read_file(rt_options* o, const char* path)
         }
         if (wrong) rt_fail("config: that is line %d of '%s'", number, path);
     }
+    free(line);
     fclose(file);
     return wrong;
 }
@@ -148,7 +156,7 @@ static void help(void)
 
 int rt_read_options(rt_options* o, int argc, char** argv)
 {
-    *o = (rt_options){.rate = RATE, .steps = 1, .timeout = TIMEOUT, .priority = 80, .cpu = -1, .lock = 1};
+    *o = (rt_options){.rate = RATE, .steps = 1, .timeout = TIMEOUT, .frequency = FREQUENCY, .priority = 80, .cpu = -1, .lock = 1};
     for (int k = 1; k < argc; ++k) {
         const char* word = argv[k];
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
@@ -160,6 +168,7 @@ int rt_read_options(rt_options* o, int argc, char** argv)
         for (int i = 0; i < KNOWN; ++i) flag |= known[i].kind == FLAG && strcmp(word + 2, known[i].name) == 0;
         if (take(o, word + 2, flag ? NULL : k + 1 < argc ? argv[++k] : NULL)) return 2;
     }
+    if (o->shared_mode && !o->shared) return rt_fail("shared-mode is for shared: name the memory, --shared /NAME");
     if (o->peer && !o->udp) return rt_fail("peer is for udp: say where to listen, --udp HOST:PORT");
     if (o->mode == RT_LOCK_STEP && !o->udp && !o->shared && !o->can) return rt_fail("lock_step waits for commands: choose udp, shared or can");
     return 0;

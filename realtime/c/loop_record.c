@@ -1,21 +1,22 @@
 /* All signals of every period to a file that numpy.load reads, without disturbing the loop.
  *
  * The loop puts rows into a ring and never waits; a thread of low priority writes them out. A full ring loses
- * rows and counts them. The head of the file is written again with every piece, so that a run
- * that is killed leaves a file that can be read.
+ * rows and counts them. The head of the file is written again with every piece, so that a run that is killed,
+ * or a disk that is full, leaves a file that can be read: what was written whole. The latter is said at once.
  */
 #include "loop.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 struct rt_record {
-    int file, failed;
+    int file, failed; /* errno of what could not be written */
     size_t columns, rows; /* of the ring */
     double* ring;
     uint64_t put, taken, lost; /* rows */
@@ -25,32 +26,43 @@ struct rt_record {
     size_t head_size, shape; /* where the number of rows stands */
 };
 
-static int whole(int file, const void* data, size_t n, off_t at)
+/* Write n bytes, or return why not all of them; `done` are those written. */
+static int whole(int file, const void* data, size_t n, off_t at, size_t* done)
 {
-    for (const char* p = (const char*)data; n;) {
-        const ssize_t done = pwrite(file, p, n, at);
-        if (done <= 0) return 0;
-        p += done;
-        at += done;
-        n -= (size_t)done;
+    for (*done = 0; *done < n;) {
+        const ssize_t more = pwrite(file, (const char*)data + *done, n - *done, at + (off_t)*done);
+        if (more < 0 && errno == EINTR) continue;
+        if (more <= 0) return more < 0 ? errno : EIO;
+        *done += (size_t)more;
     }
-    return 1;
+    return 0;
 }
 
+/* Rows of the ring to the file, then their number to its head; after a failure rows are lost and counted. */
 static void write_out(rt_record* r)
 {
     const uint64_t put = __atomic_load_n(&r->put, __ATOMIC_ACQUIRE);
+    const size_t width = r->columns * sizeof(double);
+    const int before = r->failed;
+    size_t done;
     while (r->taken < put && !r->failed) {
-        const size_t from = r->taken % r->rows, width = r->columns * sizeof(double);
+        const size_t from = r->taken % r->rows;
         size_t n = (size_t)(put - r->taken);
         if (n > r->rows - from) n = r->rows - from;
-        r->failed = !whole(r->file, r->ring + from * r->columns, n * width, (off_t)(r->head_size + r->taken * width));
-        __atomic_store_n(&r->taken, r->taken + n, __ATOMIC_RELEASE);
+        r->failed = whole(r->file, r->ring + from * r->columns, n * width, (off_t)(r->head_size + r->taken * width), &done);
+        __atomic_store_n(&r->taken, r->taken + done / width, __ATOMIC_RELEASE);
     }
     char count[24];
     snprintf(count, sizeof count, "%20llu", (unsigned long long)r->taken);
     memcpy(r->head + r->shape, count, 20);
-    if (!r->failed) r->failed = !whole(r->file, r->head, r->head_size, 0);
+    if (!before) {
+        const int problem = whole(r->file, r->head, r->head_size, 0, &done);
+        if (!r->failed) r->failed = problem;
+    }
+    if (r->failed && !before) {
+        fprintf(stderr, "record: %s; %llu rows are recorded, no more\n", strerror(r->failed), (unsigned long long)r->taken);
+        if (ftruncate(r->file, (off_t)(r->head_size + r->taken * width)) != 0) return; /* part of a row more is no harm */
+    }
 }
 
 static void* writer(void* given)
@@ -110,6 +122,11 @@ rt_record* rt_record_open(const rt_loop* loop)
     r->file = open(o->record, O_CREAT | O_TRUNC | O_WRONLY, 0644);
     if (r->file < 0) rt_fail("record: can't write '%s': %s", o->record, strerror(errno));
     if (r->file < 0 || !r->ring || !make_head(r, loop)) return NULL;
+    size_t done;
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told like a full disk */
+    const int problem = whole(r->file, r->head, r->head_size, 0, &done);
+    if (problem) rt_fail("record: can't write '%s': %s", o->record, strerror(problem));
+    if (problem) return NULL;
     memset(r->ring, 0, r->rows * r->columns * sizeof(double)); /* every page is there before the loop starts */
     if (pthread_create(&r->thread, NULL, writer, r) != 0) return NULL;
     return r;
@@ -131,12 +148,11 @@ void rt_record_add(rt_record* r, const rt_loop* loop)
 
 uint64_t rt_record_lost(const rt_record* r) { return r->lost; }
 
-uint64_t rt_record_close(rt_record* r)
+int rt_record_close(rt_record* r)
 {
     __atomic_store_n(&r->stop, 1, __ATOMIC_RELEASE);
     pthread_join(r->thread, NULL);
-    if (r->failed) fprintf(stderr, "record: the file could not be written whole: %s\n", strerror(errno));
-    close(r->file);
-    const uint64_t lost = r->lost;
-    return lost;
+    if (close(r->file) != 0 && !r->failed) fprintf(stderr, "record: %s\n", strerror(r->failed = errno));
+    r->lost += r->put - r->taken; /* what waits after a failure is lost, too */
+    return r->failed;
 }

@@ -33,7 +33,7 @@ static void bins(FILE* to, const char* name, const rt_histogram* h)
     fprintf(to, "]");
 }
 
-void rt_report(rt_loop* l, int json, void* stream)
+int rt_report(rt_loop* l, int json, void* stream)
 {
     FILE* to = (FILE*)stream;
     const double seconds = (double)((l->ended ? l->ended : rt_now()) - l->began) / (double)NS;
@@ -41,16 +41,18 @@ void rt_report(rt_loop* l, int json, void* stream)
     const struct { const char* name; uint64_t value; } whole[] = {
         {"periods", l->periods}, {"steps", l->steps}, {"tries", l->tries}, {"overruns", l->pace.overruns}, {"owed", l->pace.owed},
         {"dropped", l->pace.dropped}, {"commands", l->drive.commands}, {"saturated", l->drive.saturated}, {"refused", l->drive.refused},
-        {"watchdog", l->drive.expired}, {"record_lost", l->record ? rt_record_lost(l->record) : 0}};
+        {"watchdog", l->drive.expired}, {"stops", l->drive.stops}, {"resets", l->resets},
+        {"record_lost", l->record ? rt_record_lost(l->record) : 0}};
     const int n = (int)(sizeof whole / sizeof *whole);
     const double time = l->mechanism ? cutjoint_time(l->mechanism) : 0;
     if (json) {
         fprintf(to, "{\"mechanism\": \"%s\", \"rate\": %.17g, \"seconds\": %.6f, \"time\": %.17g, \"cpu_percent\": %.3f, \"fault\": %s",
                 cutjoint_name(), l->options.rate, seconds, time, cpu, l->fault ? "true" : "false");
+        fprintf(to, ", \"stopped\": %s", l->drive.stopped ? l->drive.stopped == CUTJOINT_BRAKED ? "\"brake\"" : "\"stop\"" : "false");
         for (int k = 0; k < n; ++k) fprintf(to, ", \"%s\": %llu", whole[k].name, (unsigned long long)whole[k].value);
     } else {
         fprintf(to, "%s at %g Hz for %.1f s: simulated %.3f s, %.2f %% of a core%s\n", cutjoint_name(), l->options.rate, seconds, time, cpu,
-                l->fault ? ", time stands still" : "");
+                l->fault ? ", time stands still" : l->drive.stopped == CUTJOINT_BRAKED ? ", braked" : l->drive.stopped ? ", stopped" : "");
     }
     spread(to, json, "lateness_us", &l->late);
     if (json) bins(to, "lateness_bins", &l->late);
@@ -63,7 +65,7 @@ void rt_report(rt_loop* l, int json, void* stream)
         fprintf(to, json ? ", \"udp\": {" : "udp: ");
         for (int k = 0; k < RT_COUNTS; ++k)
             fprintf(to, json ? "\"%s\": %lld, " : "%s %lld, ", counts[k], (long long)l->udp->gate.counts[k]);
-        fprintf(to, json ? "\"sent\": %lu, \"unsent\": %llu, \"cut_short\": %llu}" : "sent %lu, unsent %llu, cut short %llu\n", (unsigned long)l->udp->sent,
+        fprintf(to, json ? "\"sent\": %llu, \"unsent\": %llu, \"cut_short\": %llu}" : "sent %llu, unsent %llu, cut short %llu\n", (unsigned long long)l->udp->sent,
                 (unsigned long long)l->udp->unsent, (unsigned long long)l->udp->cut_short);
     }
     if (l->can)
@@ -71,7 +73,7 @@ void rt_report(rt_loop* l, int json, void* stream)
                          : "can: received %llu, malformed %llu, beyond %llu, missing %llu\n",
                 (unsigned long long)l->can->received, (unsigned long long)l->can->malformed, (unsigned long long)l->can->beyond, (unsigned long long)l->can->missing);
     if (json) fprintf(to, "}\n");
-    fflush(to);
+    return fflush(to) != 0 || ferror(to);
 }
 
 /* -- the screen: a thread of its own, which reads numbers that the loop writes; one may be a period old ---------- */

@@ -1,5 +1,6 @@
-/* The monotonic clock, sleeping until a time, and the pace: `Pace` of ros/pace.py on whole nanoseconds. */
+/* The monotonic clock, sleeping until a time, and the pace: `Pace` of ros/rate.py on whole nanoseconds. */
 #include "loop.h"
+#include <math.h>
 #include <time.h>
 
 static uint64_t ns(const struct timespec* t) { return (uint64_t)t->tv_sec * NS + (uint64_t)t->tv_nsec; }
@@ -51,4 +52,12 @@ int rt_pace_tick(rt_pace* p, uint64_t now)
     p->since = 0;
     --p->owed;
     return 2;
+}
+
+/* The rate whose period has room for what takes that many nanoseconds, to two digits: what is measured a little longer
+ * makes it a little lower. */
+double rt_highest_rate(double busy)
+{
+    const double most = BUSY * (double)NS / busy, power = pow(10, floor(log10(most)) - 1);
+    return power * floor(most / power);
 }

@@ -1,4 +1,4 @@
-/* Packets over UDP, in the format of model/hil/packets.py. */
+/* Packets over UDP, in the format of model/control/packets.py. */
 #include "loop.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #define BATCH 16 /* packets of one system call */
-static uint8_t room[BATCH][1024];
 static struct sockaddr_in senders[BATCH];
 static struct iovec pieces[BATCH];
 static struct mmsghdr batch[BATCH];
@@ -36,7 +35,7 @@ static int address(const char* text, struct sockaddr_in* to, int open, const cha
     return 0;
 }
 
-static int read_key(rt_key* key, const char* path)
+static int read_key(cutjoint_key* key, const char* path)
 {
     static uint8_t bytes[4096];
     struct stat what;
@@ -46,7 +45,7 @@ static int read_key(rt_key* key, const char* path)
     close(file);
     if (what.st_mode & 077) return rt_fail("key: others may read '%s'; run 'chmod 600 %s'", path, path);
     if (n < LEAST_KEY) return rt_fail("key: '%s' holds %d bytes; give at least %d, such as 'head -c 32 /dev/urandom > %s'", path, (int)n, LEAST_KEY, path);
-    rt_key_set(key, bytes, (size_t)n);
+    cutjoint_key_set(key, bytes, (size_t)n);
     memset(bytes, 0, sizeof bytes);
     return 0;
 }
@@ -57,7 +56,7 @@ int rt_udp_open(rt_udp* u, const rt_options* o, const rt_drive* d)
     rt_gate* g = &u->gate;
     g->inputs = d->n;
     g->ranges = d->ranges;
-    g->silence = d->timeout ? d->timeout : (uint64_t)(SILENCE * (double)NS);
+    g->silence = (uint64_t)((d->timeout > 0 ? d->timeout : SILENCE) * (double)NS);
     if (address(o->udp, &here, 0, "udp")) return 2;
     if (o->peer) {
         if (address(o->peer, &peer, 1, "peer")) return 2;
@@ -65,8 +64,16 @@ int rt_udp_open(rt_udp* u, const rt_options* o, const rt_drive* d)
         g->port = peer.sin_port;
     }
     if (o->key && read_key(&g->key, o->key)) return 2;
-    if (o->key && getrandom(&u->sent, sizeof u->sent, 0) != sizeof u->sent) return rt_fail("key: no random number: %s", strerror(errno));
-    if (sizeof(cutjoint_head) + d->n * sizeof(double) + TAG > sizeof room[0]) return rt_fail("udp: %d inputs do not fit into a packet", (int)d->n);
+    if (o->key && getrandom(&u->sequence, sizeof u->sequence, 0) != sizeof u->sequence) return rt_fail("key: no random number: %s", strerror(errno));
+    g->lock_step = o->mode == RT_LOCK_STEP;
+    u->most = cutjoint_before(CUTJOINT_VERSION) + CUTJOINT_FIELDS_TOLD * d->n * sizeof(double) + TAG;
+    if (u->most > MOST) return rt_fail("udp: %d inputs do not fit into a packet", (int)d->n);
+    u->state = (uint8_t*)malloc(u->most);
+    u->packet = (uint8_t*)malloc(u->most);
+    u->room = (uint8_t*)malloc(BATCH * (u->most + 1)); /* a byte more shows what is too long */
+    u->values = (double*)calloc(CUTJOINT_FIELDS_TOLD * d->n + 1, sizeof(double));
+    if (!u->state || !u->packet || !u->room || !u->values) return rt_fail("not enough memory");
+    memset(u->room, 0, BATCH * (u->most + 1)); /* every page is there before the loop starts */
     u->socket = socket(AF_INET, SOCK_DGRAM, 0);
     const int queue = QUEUE;
     if (u->socket < 0) return rt_fail("udp: no socket: %s", strerror(errno));
@@ -76,19 +83,15 @@ int rt_udp_open(rt_udp* u, const rt_options* o, const rt_drive* d)
     getsockname(u->socket, (struct sockaddr*)&here, &size);
     fprintf(stderr, "udp: listening on %s:%u%s%s\n", inet_ntoa(here.sin_addr), ntohs(here.sin_port), o->peer ? ", for " : "", o->peer ? o->peer : "");
     for (int k = 0; k < BATCH; ++k) {
-        pieces[k] = (struct iovec){room[k], sizeof room[k]};
+        pieces[k] = (struct iovec){u->room + (size_t)k * (u->most + 1), u->most + 1};
         batch[k].msg_hdr = (struct msghdr){.msg_name = senders + k, .msg_namelen = sizeof *senders, .msg_iov = pieces + k, .msg_iovlen = 1};
     }
-    const size_t most = sizeof(cutjoint_head) + CUTJOINT_PARTS(CUTJOINT_VERSION) * d->n * sizeof(double) + TAG;
-    u->state = (uint8_t*)malloc(most);
-    u->packet = (uint8_t*)malloc(most);
-    return u->state && u->packet ? 0 : rt_fail("not enough memory");
+    return 0;
 }
 
 /* Take what has come in: no more than DRAIN packets, and none once the time is up. In lock-step one is enough. */
 int rt_udp_receive(rt_udp* u, rt_loop* loop, uint64_t now, uint64_t until, int wait_ms)
 {
-    static double values[sizeof room[0] / sizeof(double)];
     const int lock_step = loop->options.mode == RT_LOCK_STEP;
     int got = 0;
     if (wait_ms >= 0) {
@@ -107,9 +110,9 @@ int rt_udp_receive(rt_udp* u, rt_loop* loop, uint64_t now, uint64_t until, int w
         for (int k = 0; k < n; ++k) {
             cutjoint_head head;
             const size_t size = batch[k].msg_hdr.msg_flags & MSG_TRUNC ? 0 : batch[k].msg_len;
-            const rt_verdict verdict = rt_gate_accept(&u->gate, room[k], size, senders + k, now, u->sent, &head, values);
+            const rt_verdict verdict = rt_gate_accept(&u->gate, pieces[k].iov_base, size, senders + k, now, u->sequence, &head, u->values);
             if (verdict == RT_AGAIN && lock_step) rt_udp_again(u);
-            if (verdict != RT_OBEYED || !rt_drive_accept(&loop->drive, values, now)) continue;
+            if (verdict != RT_OBEYED || !rt_drive_accept(&loop->drive, cutjoint_flags(pieces[k].iov_base, size), u->values, now)) continue;
             const double stamp = head.stamp * (double)NS;
             if (stamp > 0 && stamp <= (double)now) rt_add(&u->response, now - (uint64_t)stamp);
             got = 1;
@@ -127,30 +130,31 @@ void rt_udp_send(rt_udp* u, const rt_loop* loop, const uint64_t* now)
     if (!u->gate.has_peer && loop->periods) return; /* the first is made even so: it may be asked for */
     const uint32_t n = (uint32_t)loop->drive.n;
     const size_t joints = cutjoint_count(CUTJOINT_JOINT);
-    if (++u->sent == 0) u->sent = 1; /* 0 answers nothing */
-    cutjoint_head head = {{'C', 'J'}, CUTJOINT_VERSION, CUTJOINT_STATE, n, u->sent, u->gate.has_last ? u->gate.last : 0,
+    if (++u->sequence == 0) u->sequence = 1; /* 0 answers nothing */
+    cutjoint_head head = {{'C', 'J'}, CUTJOINT_VERSION, CUTJOINT_STATE, n, u->sequence, u->gate.has_last ? u->gate.last : 0,
                           (double)*now / (double)NS, cutjoint_time(loop->mechanism)};
-    double* values = (double*)(u->state + sizeof head);
+    const uint64_t flags = rt_flags(loop);
+    double* values = (double*)(u->state + cutjoint_before(CUTJOINT_VERSION));
     memcpy(u->state, &head, sizeof head);
+    memcpy(u->state + sizeof head, &flags, sizeof flags);
     for (uint32_t part = 0; part < CUTJOINT_PARTS(CUTJOINT_VERSION); ++part)
         for (uint32_t k = 0; k < n; ++k) values[part * n + k] = loop->driven[k] < joints ? loop->joints[part * joints + loop->driven[k]] : 0;
     rt_udp_again(u);
 }
 
-/* The latest state, to the device, in the version that it speaks: an older one ends earlier. Buffers full, or nobody
- * there: the next one is as good. */
+/* The latest state, to the device, in the version that it speaks: an older one has no flags, or ends earlier. Buffers full, or
+ * nobody there: the next one is as good. */
 void rt_udp_again(rt_udp* u)
 {
     cutjoint_head head;
-    if (!u->gate.has_peer || !u->sent) return;
+    if (!u->gate.has_peer || !u->sequence) return;
     memcpy(&head, u->state, sizeof head);
     head.version = u->gate.version;
-    size_t size = sizeof head + CUTJOINT_PARTS(head.version) * head.count * sizeof(double);
+    const size_t before = cutjoint_before(head.version), values = CUTJOINT_PARTS(head.version) * head.count * sizeof(double);
+    memcpy(u->packet, u->state, before);
     memcpy(u->packet, &head, sizeof head);
-    memcpy(u->packet + sizeof head, u->state + sizeof head, size - sizeof head);
-    if (u->gate.key.set) {
-        rt_key_tag(&u->gate.key, u->packet, size, u->packet + size);
-        size += TAG;
-    }
+    memcpy(u->packet + before, u->state + cutjoint_before(CUTJOINT_VERSION), values);
+    const size_t size = u->gate.key.set ? cutjoint_sign(&u->gate.key, u->packet, before + values) : before + values;
+    ++u->sent;
     if (sendto(u->socket, u->packet, size, MSG_DONTWAIT, (struct sockaddr*)&u->gate.peer, sizeof u->gate.peer) < 0) ++u->unsent;
 }

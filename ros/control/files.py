@@ -5,19 +5,25 @@ Joints of the URDF are joints there; cut ones and cylinders, which a tree does n
 same interfaces.
 """
 
+from io import SEEK_END, StringIO
+from typing import Any
 from xml.etree import ElementTree as xml
 
-from ..model import Mechanism
-from ..model.describe.mechanism import GROUND
-from ..model.describe.motors import FORCE, signals
-from ..model.equations.single_joints import single_joints, value_names
-from ..model.equations.terms import equations
-from ..model.robots.outgoing import document, put
-from ..model.robots.write_urdf import urdf
+from ruamel.yaml import YAML
+
+from ...model.control.command_law import driven_values, input_columns
+from ...model.control.command_policy import FREQUENCY
+from ...model.control.wrench_sensors import wrench_sensor
+from ...model.describe.inputs import EFFORT_ROLES
+from ...model.describe.mechanism import GROUND, Joint, Mechanism, outer_name
+from ...model.equations.single_joints import single_joints, value_names
+from ...model.equations.terms import equations
+from ...model.urdf.write_urdf import urdf
+from ...model.urdf.writer_common import add_element, document
 
 STATES = ("position", "velocity", "effort", "acceleration")
 FOLLOWED = ("position", "velocity", "acceleration")  # each needs those before it
-ORDERS = {"torque": ("effort", *FOLLOWED), "position": ("position",)}
+ORDERS = dict.fromkeys(EFFORT_ROLES, ("effort", *FOLLOWED)) | {"position": ("position",)}
 POSE = (*(f"position.{x}" for x in "xyz"), *(f"orientation.{x}" for x in "xyzw"))
 WRENCH = (*(f"force.{x}" for x in "xyz"), *(f"torque.{x}" for x in "xyz"))
 PLUGIN = "cutjoint_control/System"
@@ -42,100 +48,101 @@ def driven_joints(mechanism: Mechanism) -> dict[str, tuple[str, ...]]:
     """Names in the URDF of what inputs drive -> command interfaces."""
     names = value_names(equations(mechanism))
     joints = [part.joint for part in single_joints(equations(mechanism))]
-    found = {}
-    for motor in mechanism.motors:
-        orders = ORDERS.get(signals(motor)[0].what, ())
-        if orders:
-            found[names[joints.index(motor.joint)]] = orders
-    cylinders = [strut for strut in mechanism.struts if strut.actuated]
-    for name, strut in zip(names[len(joints) :], cylinders, strict=True):
-        what = signals(strut)[0].what
-        orders = ORDERS.get("torque" if what == FORCE else what, ())
-        if orders:
-            found[name] = orders
-    return found
+    found: dict[str, tuple[str, ...]] = {}
+    for row, at in zip(input_columns(mechanism), driven_values(mechanism, joints), strict=True):
+        if at >= 0 and names[at] not in found:  # the first of each motor and cylinder
+            found[names[at]] = ORDERS.get(row.role, ())
+    return {name: orders for name, orders in found.items() if orders}
 
 
 def built_with(mechanism: Mechanism, name: str) -> list[str]:
     """Arguments of `cutjoint` that make the library, with the outputs that the sensors show."""
     body = platform(mechanism)
-    joints = [j.name for j in mechanism.joints if body in (j.parent, j.child)]
-    outputs = [f"body.{body}.position", f"body.{body}.orientation"]
-    outputs += [f"reaction.{joint}.{what}" for joint in joints for what in ("force", "moment")]
-    options = [word for output in outputs for word in ("--output", output)]
+    joints = [joint.name for joint in _around(mechanism)]
+    options = [word for what in ("position", "orientation") for word in ("--output", f"body.{body}.{what}")]
+    options += [word for joint in joints for word in ("--wrench", joint)]
     return ["realtime", name, "--parameter", "gravity", *options]
+
+
+def _around(mechanism: Mechanism) -> list[Joint]:
+    """The joints of the platform, whose wrenches are shown."""
+    body = platform(mechanism)
+    return [joint for joint in mechanism.joints if body in (joint.parent, joint.child)]
 
 
 def control_urdf(mechanism: Mechanism, library: str, **hardware: str) -> str:
     """URDF of the spanning tree with the block that ros2_control reads; `hardware` are more parameters."""
     root = xml.fromstring(urdf(mechanism))
     in_tree = {joint.get("name") for joint in root.findall("joint") if joint.get("type") != "fixed"}
-    block = put(root, "ros2_control", name=mechanism.name, type="system")
-    plugin = put(block, "hardware")
-    put(plugin, "plugin").text = PLUGIN
-    given = {"library": library, "mode": "lock_step", "hold": "true", "frequency": "20"} | hardware
+    block = add_element(root, "ros2_control", name=mechanism.name, type="system")
+    plugin = add_element(block, "hardware")
+    add_element(plugin, "plugin").text = PLUGIN
+    given = {
+        "library": library,
+        "mode": "lock_step",
+        "hold": "true",
+        "frequency": f"{FREQUENCY:g}",
+    } | hardware
     for name, value in given.items():
-        put(plugin, "param", name=name).text = value
+        add_element(plugin, "param", name=name).text = value
     driven = driven_joints(mechanism)
     for name in value_names(equations(mechanism)):
-        part = put(block, "joint" if name in in_tree else "gpio", name=name)
+        part = add_element(block, "joint" if name in in_tree else "gpio", name=name)
         for order in driven.get(name, ()):
-            put(part, "command_interface", name=order)
+            add_element(part, "command_interface", name=order)
         for state in STATES:
-            put(part, "state_interface", name=state)
+            add_element(part, "state_interface", name=state)
     body = platform(mechanism)
     _sensor(block, f"{body}_pose", "body", body, POSE)
-    for joint in mechanism.joints:
-        if body in (joint.parent, joint.child):
-            _sensor(block, f"{joint.name}_wrench", "joint", joint.name, WRENCH)
+    for joint in _around(mechanism):
+        _sensor(block, wrench_sensor(joint.name), "joint", joint.name, WRENCH)
     return document(root)
 
 
 def _sensor(block: xml.Element, name: str, kind: str, of: str, readings: tuple[str, ...]) -> None:
-    sensor = put(block, "sensor", name=name)
-    put(sensor, "param", name=kind).text = of
+    sensor = add_element(block, "sensor", name=name)
+    add_element(sensor, "param", name=kind).text = of
     for reading in readings:
-        put(sensor, "state_interface", name=reading)
+        add_element(sensor, "state_interface", name=reading)
 
 
-def controllers(mechanism: Mechanism, rate: float) -> str:
-    """A file of parameters: broadcaster, trajectories of positions, and efforts passed on."""
+def sensor_broadcasters(mechanism: Mechanism) -> dict[str, tuple[str, dict[str, str]]]:
+    """Controllers that publish what the sensors show: name -> type, parameters."""
+    body = platform(mechanism)
+    of_pose = {"pose_name": f"{body}_pose", "frame_id": GROUND}
+    found = {f"{body}_pose_broadcaster": ("pose_broadcaster/PoseBroadcaster", of_pose)}
+    for joint in _around(mechanism):
+        sensor = wrench_sensor(joint.name)
+        child = GROUND if joint.child == GROUND else outer_name(mechanism.body(joint.child))
+        kind = "force_torque_sensor_broadcaster/ForceTorqueSensorBroadcaster"
+        found[f"{sensor}_broadcaster"] = kind, {"sensor_name": sensor, "frame_id": child}
+    return found
+
+
+def controllers(mechanism: Mechanism, rate: float, namespace: str = "") -> str:
+    """A file of parameters: broadcasters, trajectories of positions, and efforts passed on."""
     driven = driven_joints(mechanism)
-    names = "".join(f"\n      - {_quoted(name)}" for name in driven)
     followed = [order for order in FOLLOWED if all(order in orders for orders in driven.values())]
-    told = "".join(f"\n      - {order}" for order in followed)
-    pushed = "".join(f"\n      - {_quoted(name)}" for name, orders in driven.items() if "effort" in orders)
-    text = f"""# Controllers of '{mechanism.name}' for ros2_control.
-controller_manager:
-  ros__parameters:
-    update_rate: {rate:g}
-    {BROADCASTER}:
-      type: joint_state_broadcaster/JointStateBroadcaster
-    {TRAJECTORY}:
-      type: joint_trajectory_controller/JointTrajectoryController
-    effort_controller:
-      type: forward_command_controller/ForwardCommandController
-
-{BROADCASTER}:
-  ros__parameters:
-    use_urdf_to_filter: false
-
-{TRAJECTORY}:
-  ros__parameters:
-    joints:{names or " []"}
-    command_interfaces:{told}
-    state_interfaces:
-      - position
-      - velocity
-
-effort_controller:
-  ros__parameters:
-    joints:{pushed or " []"}
-    interface_name: effort
-"""
-    return text
-
-
-def _quoted(name: str) -> str:
-    """A name as YAML takes it, whatever it holds."""
-    return "'" + name.replace("'", "''") + "'"
+    pushed = [name for name, orders in driven.items() if "effort" in orders]
+    shown = sensor_broadcasters(mechanism)
+    types = {
+        BROADCASTER: "joint_state_broadcaster/JointStateBroadcaster",
+        TRAJECTORY: "joint_trajectory_controller/JointTrajectoryController",
+        "effort_controller": "forward_command_controller/ForwardCommandController",
+    } | {name: kind for name, (kind, _) in shown.items()}
+    moved = {"joints": list(driven), "command_interfaces": followed}
+    managed = {"update_rate": round(rate)} | {name: {"type": kind} for name, kind in types.items()}
+    parameters: dict[str, dict[str, Any]] = {
+        "controller_manager": managed,
+        BROADCASTER: {"use_urdf_to_filter": False},
+        TRAJECTORY: moved | {"state_interfaces": ["position", "velocity"]},
+        "effort_controller": {"joints": pushed, "interface_name": "effort"},
+        **{name: given for name, (_, given) in shown.items()},
+    }
+    at = f"/{namespace.strip('/')}/" if namespace.strip("/") else ""
+    text = StringIO(f"# Controllers of '{mechanism.name}' for ros2_control.\n")
+    text.seek(0, SEEK_END)
+    yaml = YAML()
+    yaml.indent(sequence=4, offset=2)
+    yaml.dump({at + name: {"ros__parameters": given} for name, given in parameters.items()}, text)
+    return text.getvalue()

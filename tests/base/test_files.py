@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from cutjoint.model.errors import CutjointError
-from cutjoint.model.files import check_writable, picture_format, write_atomically
+from cutjoint.model.base.errors import CutjointError
+from cutjoint.model.base.files import check_writable, picture_format, write_atomically
 
 
 def test_a_finished_file_replaces_the_old_one_and_keeps_its_rights(tmp_path: Path) -> None:

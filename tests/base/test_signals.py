@@ -10,7 +10,7 @@ import pytest
 from processes import PATIENCE, start
 
 WAITS = """
-from cutjoint.model.signals import stop_on_signal
+from cutjoint.model.base.posix_signals import stop_on_signal
 with stop_on_signal() as stop:
     print("ready", flush=True)
     while not stop.is_set():
@@ -20,7 +20,7 @@ with stop_on_signal() as stop:
 print("left")
 """
 WORKS = """
-from cutjoint.model.signals import stop_on_signal
+from cutjoint.model.base.posix_signals import stop_on_signal
 with stop_on_signal() as stop:
     pass
 import threading
@@ -28,7 +28,7 @@ print(threading.active_count())
 """
 UNDOES = """
 import sys
-from cutjoint.model import signals
+from cutjoint.model.base import posix_signals as signals
 signals.PATIENCE = 60.0
 told = signals.Told()
 with signals.end_on_signal(told):

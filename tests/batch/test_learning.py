@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cutjoint import Simulation, SimulationError
 from cutjoint.examples import identify, lqr_sampling
-from cutjoint.model import Simulation, SimulationError
-from cutjoint.model.batch.slopes import step_slopes
-from cutjoint.model.manifold.step import unjudged
+from cutjoint.model.batch.step_jacobians import step_jacobians
+from cutjoint.model.manifold.step import single_step
 
 CRANK = ["joint.crank_pin.position", "joint.crank_pin.velocity"]
 
@@ -29,12 +29,12 @@ def test_slopes_of_many_steps(compile: bool | None) -> None:
         places.append(np.concatenate([simulation.q, simulation.v]))
         inputs.append(simulation.u.copy())
     x, u = np.array(places), np.array(inputs)
-    found = step_slopes(engine, x[:, : tree.nq], x[:, tree.nq :], u)
-    step = engine.kernel("unjudged step", unjudged)
+    found = step_jacobians(engine, x[:, : tree.nq], x[:, tree.nq :], u)
+    step = engine.kernel("unjudged step", single_step)
 
     def after(z: np.ndarray) -> np.ndarray:
         q, v, inputs, p = np.split(z, np.cumsum([tree.nq, tree.nv, u.shape[1]]))
-        return np.concatenate(step(q, v, 0.0, inputs, p, 1e-3)[:2])
+        return np.concatenate(step(q, v, [], 0.0, inputs, p, 1e-3)[:2])
 
     for k in range(len(x)):
         at = np.concatenate([x[k], u[k], p])
@@ -46,11 +46,11 @@ def test_slopes_of_many_steps(compile: bool | None) -> None:
 
 def environment(**options: Any) -> Any:
     pytest.importorskip("gymnasium")
-    from cutjoint.model.batch.environment import MechanismEnv
+    from cutjoint.model.batch.environment import Environment
 
     simulation = Simulation("fourbar")
     options = {"largest": 2.0, "length": 4, "num_envs": 5, **options}
-    return MechanismEnv(
+    return Environment(
         simulation.engine, simulation.state, CRANK, lambda y, a: -(y[:, 0] ** 2) - (a**2).sum(1), **options
     )
 

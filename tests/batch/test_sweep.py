@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,13 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cutjoint.model import CutjointError, Simulation
-from cutjoint.model.batch import crew
-from cutjoint.model.batch.crew import run_sweep
+from cutjoint import CutjointError, Simulation
+from cutjoint.model.batch import executors, store
+from cutjoint.model.batch.executors import run_sweep
+from cutjoint.model.batch.parameter_samples import SAMPLINGS, samples
 from cutjoint.model.batch.results import sweep_summary
-from cutjoint.model.batch.store import read_results
+from cutjoint.model.batch.store import read_part, read_results
 from cutjoint.model.batch.sweep import Sweep, make_part, sweep
-from cutjoint.model.batch.vary import SAMPLINGS, samples
 from cutjoint.model.cli.main import main
 
 pytest.importorskip("pyarrow")
@@ -127,6 +128,48 @@ def test_a_sweep_that_could_not_be_written_goes_on(whole: Path, tmp_path: Path) 
         run_sweep(small(48), folder)
 
 
+def test_a_damaged_part_is_named_and_made_again(whole: Path, tmp_path: Path) -> None:
+    """Whatever byte is another: a part of which only the end was looked at counted as whole."""
+    folder = tmp_path / "damaged"
+    shutil.copytree(whole, folder)
+    part = folder / "part-000001.parquet"
+    good, kept = part.read_bytes(), repr(read_part(part).to_pydict())
+    found = []
+    for at in range(8, len(good), max(1, len(good) // 200)):
+        part.write_bytes(good[:at] + bytes([good[at] ^ 0x55]) + good[at + 1 :])
+        try:
+            assert repr(read_part(part).to_pydict()) == kept  # what the byte says does not matter
+        except CutjointError as error:
+            found.append(part.read_bytes())
+            assert "part-000001.parquet' is missing or damaged" in str(error)
+    assert len(found) > 80
+    part.write_bytes(found[0])
+    with pytest.warns(UserWarning, match=r"damaged, and made again: part-000001\.parquet"):
+        run_sweep(small(), folder)
+    assert digests(folder) == digests(whole)
+
+
+def test_a_part_without_end_is_not_read(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some kilobytes say the same number a thousand million times."""
+    part = whole / "part-000001.parquet"
+    read_part(part)
+    monkeypatch.setattr(store, "LARGEST_PART", 100)
+    with pytest.raises(CutjointError, match="is missing or damaged"):
+        read_part(part)
+
+
+@pytest.mark.parametrize(
+    "text", ["[1, 2]", "{", "5", '{"names": 5}', '{"names": ["a"]}', "[" * 100_000, "\0", ""]
+)
+def test_what_a_folder_says_of_its_sweep_is_checked(text: str, whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "told"
+    shutil.copytree(whole, folder)
+    (folder / "sweep.json").write_text(text)
+    for look in (lambda: run_sweep(small(), folder), lambda: sweep_summary(folder)):
+        with pytest.raises(CutjointError, match="is damaged; remove the folder"):
+            look()
+
+
 def test_rows_of_two_versions_are_not_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_sweep(small(), tmp_path / "rows")
     monkeypatch.setattr("cutjoint.model.batch.sweep.source_digest", lambda: "newer")
@@ -136,7 +179,7 @@ def test_rows_of_two_versions_are_not_mixed(tmp_path: Path, monkeypatch: pytest.
 
 KILLED = """
 import os, signal, sys
-from cutjoint.model.batch.crew import run_sweep
+from cutjoint.model.batch.executors import run_sweep
 from cutjoint.model.batch.sweep import sweep
 
 def kill(done):
@@ -257,10 +300,18 @@ def test_folders_that_cant_be_used(tmp_path: Path) -> None:
         run_sweep(planned, tmp_path / "file" / "deeper")
     if distributed_is_there():
         with pytest.raises(CutjointError, match="can't reach a Dask scheduler"):
-            next(crew._distributed(planned, [0], "nonsense"))
+            next(executors._distributed(planned, [0], "nonsense"))
 
 
 def distributed_is_there() -> bool:
     from importlib.util import find_spec
 
     return find_spec("distributed") is not None
+
+
+def test_an_input_is_varied_and_held_by_the_name_of_its_port_too() -> None:
+    port = "motor.crank.torque"
+    by_port = sweep("fourbar", [f"input.{port}=0,1"], 0.05, inputs={port: "1 N.m"})
+    by_name = sweep("fourbar", ["input.crank=0,1"], 0.05, inputs={"crank": 1.0})
+    assert by_port.inputs == by_name.inputs
+    assert [target for _, target in by_port.where] == [target for _, target in by_name.where]

@@ -1,6 +1,6 @@
 """A hundred thousand runs: killed and resumed, on a cluster whose worker dies, beside a loop in Python.
 
-Minutes; run by `make study`, or alone: python -m pytest -q -s -m slow tests/test_sweep_study.py
+Minutes; run by `make study`, or alone: python -m pytest -q -s -m slow tests/batch/test_sweep_study.py
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import CutjointError, Simulation
-from cutjoint.model.batch.crew import run_sweep
+from cutjoint import CutjointError, Simulation
+from cutjoint.model.batch.executors import run_sweep
 from cutjoint.model.batch.store import read_results
 from cutjoint.model.batch.sweep import sweep
 

@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from cutjoint.model.base.errors import AssemblyError, DescriptionError, SimulationError
 from cutjoint.model.cli import list as command_list
 from cutjoint.model.cli import main as command
-from cutjoint.model.cli import view
 from cutjoint.model.cli.common import Options
 from cutjoint.model.cli.parser import Parser
-from cutjoint.model.errors import AssemblyError, DescriptionError, SimulationError
+from cutjoint.model.view import cli
 from cutjoint.ros import cli as node
 from processes import CUTJOINT, PATIENCE, start
 
@@ -58,12 +58,12 @@ def cutjoint(capsys: Capture, *words: str) -> tuple[int, str, str]:
 def test_help_lists_what_is_there_and_nothing_else(capsys: Capture) -> None:
     code, out, _ = cutjoint(capsys, "--help")
     assert code == 0
-    for name, (_, about) in command.COMMANDS.items():
-        assert (f"{name:<11}{about}" in out) == (name in command.available())
-    assert {"list", "show", "assemble", "simulate"} <= set(command.available())
+    for name, found in command.commands().items():
+        assert f"{name:<11}{found.help}" in out
+    assert {"list", "show", "assemble", "simulate"} <= set(command.commands())
 
 
-@pytest.mark.parametrize("name", command.available())
+@pytest.mark.parametrize("name", list(command.commands()))
 def test_each_subcommand_explains_itself_with_an_example(name: str, capsys: Capture) -> None:
     code, out, _ = cutjoint(capsys, name, "--help")
     assert code == 0
@@ -96,7 +96,7 @@ def test_a_list_leaves_the_mechanism_its_word(
 ) -> None:
     """It was taken for one more of the list, and said to be missing."""
     parser = Parser()
-    view.add_arguments(Options(parser))
+    cli.add_arguments(Options(parser))
     args = parser.read(words)
     assert (args.mechanism, args.trace) == (mechanisms, listed)
 
@@ -145,7 +145,7 @@ def test_show_reports_mobility_and_redundant_constraints(
 ) -> None:
     code, out, _ = cutjoint(capsys, "show", fourbar)
     assert code == 0
-    assert "mobility        1: 3 speeds less rank 2; to count all 5 rows would say -2" in out
+    assert "mobility        1. Grübler's count gives -2 because 3 of 5 constraint rows are redundant." in out
     _, text, _ = cutjoint(capsys, "show", fourbar, "--json")
     report = json.loads(text)
     assert report["mobility"] == 1 and report["rows"] == 5 and report["rank"] == 2

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import DescriptionError, Simulation, SimulationError, load
+from cutjoint import DescriptionError, Simulation, SimulationError, load
 from cutjoint.model.cli.main import main
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def changed(tmp_path: Path, name: str, old: str, new: str) -> Path:
@@ -118,18 +118,18 @@ def test_a_trajectory_is_a_mapping() -> None:
 def test_nothing_tells_people_to_install_from_an_index_that_has_no_cutjoint() -> None:
     """Manual and messages said `pip install 'cutjoint[…]'`, which finds nothing."""
     root = EXAMPLES.parent
-    rooms = ("model", "fmu", "ros", "examples", "benchmarks")
+    rooms = ("model", "native", "fmu", "realtime", "ros", "papers", "examples", "benchmarks")
     paths = [root / "README.md", *(root / "docs").rglob("*.md")]
     paths += [path for room in rooms for path in (root / room).rglob("*.py")]
     texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
     assert not [name for name, text in texts.items() if re.search(r"pip install '?cutjoint\b(?!-)", text)]
-    named = {extra for text in texts.values() for extra in re.findall(r"brought_by\(['\"](\w+)", text)}
+    named = {extra for text in texts.values() for extra in re.findall(r"how_to_install\(['\"](\w+)", text)}
     assert named and named <= set(metadata("cutjoint").get_all("Provides-Extra") or ())
 
 
 def test_the_plot_of_getting_started_shows_a_motion(tmp_path: Path) -> None:
     """The crank's axis lay along the guide: what was plotted was round-off."""
-    text = (Path(__file__).parents[1] / "docs" / "getting_started.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "getting_started.md").read_text(encoding="utf-8")
     (tmp_path / "crank.yaml").write_text(
         text.split("```yaml\n# crank.yaml\n")[1].split("```")[0], encoding="utf-8"
     )

@@ -18,9 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cutjoint.model import list_examples
+from cutjoint import list_examples
 from cutjoint.model.cli import main as command
-from cutjoint.model.cli.common import Options
 from cutjoint.model.describe.reader import source_of
 from forked import Ended, cutjoint
 
@@ -30,7 +29,7 @@ FEW, MANY = 60, 5000
 FINE = (0, 2, 3, 4)  # done, wrong usage or description, loops that can't be closed, not to be trusted
 SMALL = ("fourbar", "arm", "fivebar", "slider_crank", "rolling_disc", "gripper")
 # These serve until they are stopped, or compute for minutes: they get Ctrl-C after a while.
-LONG = ("view", "node", "bench", "reproduce", "realtime", "replay", "export", "--cluster")
+LONG = ("view", "node", "complete", "bench", "reproduce", "realtime", "replay", "export", "--cluster")
 A_WHILE = 1.5
 
 # -- descriptions -----------------------------------------------------------------------------------------
@@ -114,7 +113,7 @@ def descriptions() -> list[str]:
     return [*texts, *(source_of(name)[0] for name in SMALL for _ in range(3)), PARTS]
 
 
-PARTS = (Path(__file__).parents[1] / "docs" / "cartesian.md").read_text(encoding="utf-8")
+PARTS = (Path(__file__).parents[2] / "docs" / "cartesian.md").read_text(encoding="utf-8")
 PARTS = next(iter(re.findall(r"```yaml\n(.*?)```", PARTS, re.S)), "bodies: {}\n")
 
 
@@ -191,7 +190,7 @@ LAWS += ("~normal(1,0.1)", "~uniform(2,1)", "0.1,0.2")
 
 def arguments(name: str) -> list[argparse.Action]:
     parser = argparse.ArgumentParser()
-    importlib.import_module(command.COMMANDS[name][0]).add_arguments(Options(parser))
+    command.add_arguments(importlib.import_module(command.commands()[name].module), name, parser)
     return [action for action in parser._actions if action.dest != "help"]
 
 
@@ -212,7 +211,7 @@ def value(action: argparse.Action, pick: random.Random) -> str:
 
 def line(pick: random.Random) -> list[str]:
     """A command with some of its options, most of them once."""
-    name = pick.choice(command.available())
+    name = pick.choice(list(command.commands()))
     known = arguments(name)
     words = [name]
     for action in (a for a in known if not a.option_strings):
@@ -268,7 +267,7 @@ class Runs:
         }  # folders of figures, with those above
         if words[:2] == ["reproduce", "all"]:  # figures of the studies that ended stay
             left -= asked
-        asked |= {f"{Path(word).stem}.yaml" for word in words if word.endswith(".urdf")}  # its loops
+        asked |= {f"{Path(word).stem}.loops.yaml" for word in words if word.endswith(".urdf")}
         wrong = []
         if ended.left:
             wrong.append(f"left {ended.left} processes")
@@ -303,10 +302,10 @@ def _remove(folder: Path) -> None:
 
 def warm() -> None:
     """What every child would import by itself."""
-    for name in command.available():
-        if name not in ("node", "replay", "view"):
-            importlib.import_module(command.COMMANDS[name][0])
-    for module in ("cutjoint.model.batch.crew", "cutjoint.model.show.picture", "scipy.optimize"):
+    for name in command.commands():
+        if name not in ("node", "replay", "view", "complete"):
+            importlib.import_module(command.commands()[name].module)
+    for module in ("cutjoint.model.batch.executors", "cutjoint.model.show.picture", "scipy.optimize"):
         importlib.import_module(module)
 
 

@@ -61,7 +61,7 @@ GOES_ON = ("sweep",)  # its rows so far are kept on purpose, and gone on with
 
 
 def test_every_command_is_here() -> None:
-    assert set(LINES) == set(command.COMMANDS)
+    assert set(LINES) == set(command.commands())
 
 
 def processor(pid: int) -> float:
@@ -70,7 +70,7 @@ def processor(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize("name", command.available())
+@pytest.mark.parametrize("name", list(command.commands()))
 def test_ctrl_c_at_any_moment(name: str, tmp_path: Path) -> None:
     pick, codes, slowest, longest = random.Random(name), dict[int, int](), 0.0, 0.0
     whole = 8.0

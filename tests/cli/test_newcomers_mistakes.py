@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from cutjoint.fmu import c_compile
 from cutjoint.model.cli import main as command
-from cutjoint.model.cli import reproduce as command_reproduce
+from cutjoint.native import c_compile
+from cutjoint.papers import cli as command_reproduce
 from processes import CUTJOINT, PATIENCE, start
 
 Capture = pytest.CaptureFixture[str]
@@ -29,7 +29,7 @@ def fails(capsys: Capture, *words: str, code: int = command.USAGE) -> str:
     return captured.err
 
 
-# Beyond those of test_command.py, which has twenty of list, show, assemble and simulate.
+# Beyond those of test_command_line.py, which has twenty of list, show, assemble and simulate.
 MISTAKES = [
     (["linearize", "stewart", "--at", "none.json"], "can't read 'none.json': No such file or directory"),
     (["linearize", "stewart", "--states", "moter1"], "there is no joint 'moter1'; did you mean 'motor1'?"),
@@ -187,7 +187,7 @@ def test_a_rate_that_no_node_keeps_gets_a_sentence(capsys: Capture) -> None:
     ("words", "where"),
     [
         (["reproduce", "spencer-fivebar", "--figures", "made"], "cutjoint.model.show.plot.as_png"),
-        (["export", "fourbar", "-o", "made"], "cutjoint.fmu.cli.measured"),
+        (["export", "fourbar", "-o", "made"], "cutjoint.fmu.cli.measure_step"),
     ],
 )
 def test_what_is_stopped_late_leaves_nothing(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.fmu.plan import plan
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 from cutjoint.model.cli.main import main
 from cutjoint.model.loading import read
+from cutjoint.native.variable_layout import plan
 
 FIXED = """
 name: bracket
@@ -45,7 +46,7 @@ def test_every_command_serves(words: list[str], path: str, capsys: pytest.Captur
     printed = capsys.readouterr().out
     assert "nan" not in printed
     if words == ["linearize"]:
-        assert "no modes: nothing can move" in printed
+        assert "no modes: nothing moves freely" in printed
 
 
 def test_it_is_exported(tmp_path: Path) -> None:
@@ -69,3 +70,33 @@ def test_what_is_left_of_a_linear_model() -> None:
         found.append(np.concatenate([y[name] for name in outputs]))
     assert np.abs(model.D).max() > 0.1
     assert np.abs(model.D[:, 0] - (found[1] - found[0]) / 2).max() < 1e-9
+
+
+CRANK = """
+name: crank
+gravity: 0
+bodies: {wheel: {mass: 2, com: [0.1, 0, 0], inertia: [0.1, 0.1, 0.2, 0, 0, 0]}}
+joints: {axle: {type: revolute, parent: ground, child: wheel, at: [0, 0, 0], axis: z}}
+motors: {drive: {joint: axle, drive: DRIVE}}
+"""
+
+
+@pytest.mark.parametrize("drive", ["position", "velocity", "acceleration"])
+def test_what_is_driven_moves(drive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`check` said that nothing can move, `show` mobility 0, `verify` trusted a run with 0 J exchanged."""
+    file = tmp_path / "crank.yaml"
+    file.write_text(CRANK.replace("DRIVE", drive))
+    assert main(["check", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "mobility 1, driven" in said and "nothing can move" not in said
+    assert main(["show", str(file)]) == 0 and "1, driven" in capsys.readouterr().out
+    watched = ["verify", str(file), "--time", "0.2", "--no-compile"]
+    assert main(watched) == 0
+    said = capsys.readouterr().out
+    assert "at rest, so no motion was checked" in said and "mobility 1, driven" in said
+    assert main([*watched, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["mobility"] == "1, driven" and not told["moved"]
+    assert main([*watched, "--input", "drive=sine(amplitude=3, frequency=2)"]) == 0
+    said = capsys.readouterr().out
+    assert "all checks passed" in said and "J exchanged" in said

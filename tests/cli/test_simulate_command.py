@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import Browser
-from cutjoint.model import load
+from cutjoint import load
 from cutjoint.model.cli import main as command
 
 Capture = pytest.CaptureFixture[str]
@@ -109,7 +109,7 @@ REFUSED = {
     "--input motor9=5": "--input: there is no input 'motor9'; did you mean 'motor",
     "--input motor1": "--input takes NAME=LAW, not 'motor1'",
     "--input motor1=1 motor1=2": "'motor1' is given twice; add laws by sum(…)",
-    "--input motor1=none.csv:a": "can't read the table 'none.csv'",
+    "--input motor1=none.csv:a": "can't read 'none.csv'",
     "--input motor1=t.csv:b": "'t.csv' has no column 'b'",
     "--input motor1=t.csv:nan": "line 3: column 'nan' must be finite, not nan",
     "--input motor1=back.csv:a": "line 3: times must increase",
@@ -175,7 +175,7 @@ def test_motions_to_watch(tmp_path: Path, capsys: Capture) -> None:
 def test_a_video_or_the_sentence_that_ffmpeg_is_missing(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cutjoint.model.show import film
+    from cutjoint.model.view import film
 
     words = ("slider_crank", "--step", "0.02", "--no-compile", "--time", "0.2")
     path = tmp_path / "m.mp4"
@@ -215,6 +215,7 @@ def test_a_report_is_one_page_with_everything_escaped(tmp_path: Path, capsys: Ca
     assert "push=sum(5, sine(1, 2))" in text
 
 
+@pytest.mark.browser
 def test_nothing_of_a_report_leaves_the_page(tmp_path: Path, capsys: Capture) -> None:
     page = tmp_path / "run.html"
     words = ("stewart", *QUICK, "--input", "motor1=sine(amplitude=5, frequency=2)")
@@ -244,4 +245,4 @@ def test_a_doubtful_run_with_inputs_over_time_ends_with_four(tmp_path: Path, cap
     words = ["--stepper", "single", "--step", "1e-3", "--time", "0.01", "--no-compile"]
     code, _, err = simulate(capsys, str(stiff), *words, "--input", "push=sine(1, 5)", "--report", str(page))
     assert code == 4 and "do not trust this run" in err
-    assert "Do not trust this run." in page.read_text()
+    assert "Do not trust this run:" in page.read_text()

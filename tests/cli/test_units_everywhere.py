@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from cutjoint.model import DescriptionError, load
+from cutjoint import DescriptionError, load
+from cutjoint.model.base.errors import CutjointError
 from cutjoint.model.batch.sweep import sweep
 from cutjoint.model.cli import main as command
 from cutjoint.model.cli.common import read_gravity, read_joints, read_parameters, read_torques
-from cutjoint.model.errors import CutjointError
 
 Capture = pytest.CaptureFixture[str]
 

@@ -7,14 +7,16 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
-from cutjoint.model import Simulation
+from bulk import bulk
+from cutjoint import Simulation
 from cutjoint.model.compile.kernel import find_compiler
 
 RUN = """
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 s = Simulation("double_pendulum")
 s.run(0.05)
 print(repr(s.q.tolist()), s.compiled)
@@ -38,8 +40,13 @@ def empty(path: Path) -> None:
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
-@pytest.mark.parametrize("damage", [cut_off, spoil, empty], ids=["cut off", "spoilt", "empty"])
-@pytest.mark.parametrize("ending", ["so", "kernel"])
+@pytest.mark.parametrize(
+    ("damage", "ending"),
+    bulk(
+        [*product((cut_off, spoil, empty), ("so", "kernel"))],
+        {(cut_off, "so"), (spoil, "so"), (spoil, "kernel")},
+    ),
+)
 def test_a_run_after_damage(damage: Callable[[Path], None], ending: str, tmp_path: Path) -> None:
     """A library that was cut off ended the process with SIGBUS, a spoilt one ran uncompiled for ever."""
     environment = {**os.environ, "CUTJOINT_CACHE": str(tmp_path)}

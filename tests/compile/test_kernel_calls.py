@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 from cutjoint.model.compile import calling, kernel
 from cutjoint.model.compile.kernel import find_compiler
 
@@ -22,9 +23,9 @@ def platform() -> Simulation:
 
 
 def test_both_ways_give_the_same(platform: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = platform.bind("dynamics")
+    ours = platform.bind(platform.engine.kernels.dynamics)
     monkeypatch.setattr(kernel, "_caller_library", lambda: None)
-    casadi = platform.bind("dynamics")
+    casadi = platform.bind(platform.engine.kernels.dynamics)
     platform.v[:] = np.linspace(-1, 1, platform.v.size)
     for one in (ours, casadi):
         one.evaluate()
@@ -35,7 +36,7 @@ def test_both_ways_give_the_same(platform: Simulation, monkeypatch: pytest.Monke
 
 @ANYWHERE
 def test_it_is_a_function_of_python_that_takes_nothing(platform: Simulation) -> None:
-    evaluate = platform.bind("dynamics").evaluate
+    evaluate = platform.bind(platform.engine.kernels.dynamics).evaluate
     assert type(evaluate) is type(len)
     with pytest.raises(TypeError):
         evaluate(1)
@@ -43,21 +44,21 @@ def test_it_is_a_function_of_python_that_takes_nothing(platform: Simulation) -> 
 
 @ANYWHERE
 def test_nothing_is_leaked_and_none_keeps_its_count(platform: Simulation) -> None:
-    bound = platform.bind("dynamics")
+    bound = platform.bind(platform.engine.kernels.dynamics)
     before = sys.getrefcount(None)
     for _ in range(10_000):
         assert bound.evaluate() is None
     assert abs(sys.getrefcount(None) - before) < 100
     for _ in range(200):  # memory that is given back is not used again by those that live on
-        platform.bind("dynamics").evaluate()
+        platform.bind(platform.engine.kernels.dynamics).evaluate()
         gc.collect(0)
     bound.evaluate()
     assert np.isfinite(bound.results[0]).all()
 
 
 def test_threads_call_one_kernel(platform: Simulation) -> None:
-    dynamics, wrong = platform.kernel("dynamics"), []
-    places = [(platform.q, np.full(platform.v.size, 0.1 * k), platform.u, platform.p) for k in range(4)]
+    dynamics, wrong = platform.engine.kernels.dynamics, []
+    places = [replace(platform.state, v=np.full(platform.v.size, 0.1 * k)).at for k in range(4)]
     exact = [dynamics(*at)[0] for at in places]
 
     def work(k: int) -> None:
@@ -80,9 +81,9 @@ def test_where_it_can_not_be_compiled_casadi_calls(
         raise RuntimeError("no such thing")
 
     kernel._caller_library.cache_clear()
-    monkeypatch.setattr(kernel, "compiled", fails)
+    monkeypatch.setattr(kernel, "compile_library", fails)
     try:
-        bound = platform.bind("dynamics")
+        bound = platform.bind(platform.engine.kernels.dynamics)
         bound.evaluate()
     finally:
         kernel._caller_library.cache_clear()

@@ -11,15 +11,16 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
+from cutjoint import Mechanism, Simulation
 from cutjoint.benchmarks.chains import links
 from cutjoint.benchmarks.subjects import chain
 from cutjoint.fmu.export import export
-from cutjoint.model import Mechanism, Simulation
 from cutjoint.model.cli.main import main
 from cutjoint.model.compile.c_pieces import files_of, split_functions
 from cutjoint.model.compile.kernel import find_compiler, kernel
 from cutjoint.model.describe.writer import save
-from cutjoint.model.equations.prepared import by_bodies
+from cutjoint.model.equations.dynamics import bent_rotors
+from cutjoint.model.equations.solver_choice import by_bodies
 from cutjoint.model.equations.terms import equations
 from cutjoint.model.equations.topology import start_coordinates
 from cutjoint.model.equations.traced import closure, dynamics
@@ -28,9 +29,9 @@ from cutjoint.model.linear.exact import linear, tangent_basis
 from cutjoint.model.run.independent import chart as chart_of
 from mechanisms import five_bar
 from random_mechanisms import random_coupled, random_loop, random_rolling, random_tree
-from test_split import long_function, needs_compiler, source
+from test_split_functions import long_function, needs_compiler, source
 
-PREPARED, KERNEL = "cutjoint.model.equations.prepared", "cutjoint.model.compile.kernel"
+PREPARED, KERNEL = "cutjoint.model.equations.solver_choice", "cutjoint.model.compile.kernel"
 
 
 @pytest.fixture
@@ -66,13 +67,15 @@ def test_articulated_bodies_give_the_accelerations_and_multipliers_of_the_mass_m
     for recursive in (False, True):
         forced(recursive)
         eq = equations(mechanism)
-        assert by_bodies(eq) is recursive
+        assert by_bodies(eq) is (recursive and not bent_rotors(eq.model))
         random = np.random.default_rng(1)
         q, v, u = (random.normal(size=n) * 0.3 for n in (eq.tree.nq, eq.tree.nv, eq.u.numel()))
         if make is random_loop:  # where its loops are closed, at rest: elsewhere their rows contradict
             q, v = start_coordinates(mechanism, eq.tree), np.zeros(eq.tree.nv)
-        dv, lam = dynamics(eq)(q, v, u, np.zeros(0))
-        G = closure(eq)(q, np.zeros(0))[1]  # redundant rows share their multipliers as round-off has it
+        dv, lam = dynamics(eq)(q, v, np.zeros(0), u, np.zeros(0))
+        G = closure(eq)(q, np.zeros(0), np.zeros(0))[
+            1
+        ]  # redundant rows share their multipliers as round-off has it
         found.append((np.array(dv), np.array(G.T @ lam), np.array(lam) if make is five_bar else []))
     for one, other in zip(*found, strict=True):
         near(one, other, 1e-8)
@@ -97,7 +100,7 @@ def test_redundant_and_singular_loops_are_met_as_before(forced) -> None:
         forced(recursive)
         eq = equations(chain(3))
         q = np.where([name.startswith("foot") for name in eq.tree.q], -np.pi / 2, np.pi / 2)
-        dv, lam = dynamics(eq)(q, np.zeros(eq.tree.nv), [], [])
+        dv, lam = dynamics(eq)(q, np.zeros(eq.tree.nv), [], [], [])
         found.append(np.concatenate([np.array(dv).ravel(), np.array(lam).ravel()]))
     near(*found, 1e-6)
 
@@ -119,7 +122,7 @@ def test_columns_are_those_of_the_linear_model_written_out(name: str) -> None:
     simulation.set_inputs(np.random.default_rng(0).normal(size=len(simulation.inputs)))
     for _ in range(3):
         simulation.step(2e-3)
-    picked, at = ca.sparsify(ca.SX(ca.DM(R))), (simulation.q, simulation.v, simulation.u, simulation.p)
+    picked, at = ca.sparsify(ca.SX(ca.DM(R))), simulation.at
     eq = simulation.equations
     for one, other in zip(by_columns(eq, picked, speeds)(*at), linear(eq, picked, speeds)(*at), strict=True):
         near(one, other)
@@ -197,7 +200,7 @@ def test_an_fmu_of_several_files_moves_as_the_engine_does(
         return found
 
     monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
-    monkeypatch.setattr("cutjoint.fmu.c_compile.files_of", files)
+    monkeypatch.setattr("cutjoint.native.c_compile.files_of", files)
     export(links(6), tmp_path / "links.fmu", picture=False)
     assert max(cut) > 3
     simulation = Simulation(links(6), compile=False)

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from cutjoint import Simulation
 from cutjoint.examples import lqr_stewart
 from cutjoint.examples.lqr_stewart import gain, main, run
-from cutjoint.model import Simulation
 from cutjoint.model.run.equilibrium import hold
 
 

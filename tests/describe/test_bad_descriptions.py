@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cutjoint.model import Body, DescriptionError, Frame, Joint, Load, Mechanism, Motor, Strut, load
+from cutjoint import Body, DescriptionError, Frame, Joint, Load, Mechanism, Motor, Strut, load
 from cutjoint.model.describe.check import check
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
@@ -340,7 +340,7 @@ CASES: list[tuple[tuple[str, str], str]] = [
     ),
     (
         ("joint: pin", "joint: socket"),
-        "bad.yaml, line 12: motor 'drive': joint 'socket' has 3 freedoms; "
+        "bad.yaml, line 12: motor 'drive': joint 'socket' has 3 degrees of freedom; "
         "a motor needs a joint with exactly one",
     ),
     (
@@ -456,7 +456,7 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
 
     assert message("stewrt") == "there is no example or file 'stewrt'; did you mean 'stewart'?"
     assert message("zzz").startswith(
-        "there is no example or file 'zzz'; the examples are arm, belt_picker, bicycle, "
+        "there is no example or file 'zzz'; the examples are ankle, arm, belt_picker, "
     )
     assert message(tmp_path).endswith("is a folder; give the path of a description file in it")
     binary = tmp_path / "binary.yaml"

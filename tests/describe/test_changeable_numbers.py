@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cutjoint.model import DescriptionError, Simulation, load
+from cutjoint import DescriptionError, Simulation, load
 from cutjoint.model.describe import parameters
 
 MASS, PLACE = "body.coupler.mass", "joint.ground_pin.on_parent.position"

@@ -14,7 +14,7 @@ from typing import Any
 
 import casadi as ca
 import pytest
-from cutjoint.model import (
+from cutjoint import (
     Body,
     Bushing,
     Coupling,
@@ -29,19 +29,20 @@ from cutjoint.model import (
     Strut,
     load,
 )
+from cutjoint.model.base.units import parse_unit
 from cutjoint.model.describe import parameters
 from cutjoint.model.describe.check import check
 from cutjoint.model.describe.field_kinds import Group, PartField
 from cutjoint.model.describe.fields import Quantity, fields_of
-from cutjoint.model.describe.manual import updated
+from cutjoint.model.describe.manual import update_tables
 from cutjoint.model.describe.sensors import Sensor
-from cutjoint.model.describe.units import parse_unit
+from cutjoint.model.describe.targets import NamedTarget
 from cutjoint.model.describe.visuals import NamedFrame, Visual
 from cutjoint.model.equations.terms import at_rest, equations
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DESCRIBED = (
     Frame,
     Body,
@@ -55,9 +56,11 @@ DESCRIBED = (
     NamedFrame,
     Bushing,
     Sensor,
+    NamedTarget,
     Mechanism,
 )
-NO_KIND = {"name", "actuated", "folder"}  # what it is called; which group of the file it is in; where it was
+# what it is called; which group of the file it is in; where it was; items of groups that were added
+NO_KIND = {"name", "actuated", "folder", "more"}
 
 
 @pytest.mark.parametrize("described", DESCRIBED, ids=lambda d: d.__name__)
@@ -89,7 +92,7 @@ class Lamp:
 """,
     "    gravity: Annotated": "    lamps: Annotated[tuple[Lamp, ...], "
     'Group("lights", Lamp, "lamp", ("lamps",))] = ()\n',
-    "    name: str\n    mass: Annotated": '    heat: Annotated[Number, Quantity("stored heat", "N.m", ONE, '
+    "    mass: Annotated": '    heat: Annotated[Number, Quantity("stored heat", "N.m", ONE, '
     "POSITIVE, changes_geometry=True)] = 1.0\n",
     "    cut: Annotated": '    backlash: Annotated[Vector, Quantity("play", "rad or m", PER_FREEDOM, '
     "NOT_NEGATIVE)] = ()\n",
@@ -147,27 +150,33 @@ except Exception as problem:
 else:
     raise AssertionError("a lamp on no body")
 assert "| `light` | how bright | N·m/s | positive | 1 |" in manual.tables()["lamps"]
-manual = manual.updated(Path("manual.md").read_text(encoding="utf-8"))
+manual = manual.update_tables(Path("manual.md").read_text(encoding="utf-8"))
 assert "| `heat` | stored heat | N·m | positive | 1 |" in manual
-assert "| `backlash` | play | rad or m | one per freedom, or one for all, not negative | none |" in manual
+values = "one per degree of freedom, or one for all, not negative"
+assert f"| `backlash` | play | rad or m | {values} | none |" in manual
 assert "`backlash`" in manual.split("joint.<name>.")[1].splitlines()[0]
 '''
 
 
 def test_a_new_field_or_group_is_written_once(tmp_path: Path) -> None:
-    """In a copy of the package with these lines in `mechanism.py`, they do all that fields do."""
+    """In a copy of the package with these lines in two files, they do all that fields do."""
     for folder in ("model", "examples"):
         ignored = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / folder, tmp_path / "cutjoint" / folder, ignore=ignored)
-    file = tmp_path / "cutjoint" / "model" / "describe" / "mechanism.py"
-    text = file.read_text(encoding="utf-8")
+    folder = tmp_path / "cutjoint" / "model" / "describe"
+    texts = {
+        file: file.read_text(encoding="utf-8") for file in (folder / "mechanism.py", folder / "joint.py")
+    }
     for anchor, line in NEW_LINES.items():
+        (file,) = (file for file, text in texts.items() if anchor in text)
+        text = texts[file]
         assert text.count(anchor) == 1
         at = text.index(anchor)
         # A field with a default comes after those without.
         at = text.index("    com: ", at) if "heat" in line else at
-        text = text[:at] + line + text[at:]
-    file.write_text(text, encoding="utf-8")
+        texts[file] = text[:at] + line + text[at:]
+    for file, text in texts.items():
+        file.write_text(text, encoding="utf-8")
     shutil.copy(ROOT / "docs" / "describing.md", tmp_path / "manual.md")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
@@ -178,7 +187,7 @@ def test_a_new_field_or_group_is_written_once(tmp_path: Path) -> None:
 
 def test_the_manual_has_the_tables_of_today() -> None:
     text = (ROOT / "docs" / "describing.md").read_text(encoding="utf-8")
-    assert updated(text) == text, "run 'make docs-tables'"
+    assert update_tables(text) == text, "run 'make docs-tables'"
     marks = {"file", "types", "paths", *(k for k, f in fields_of(Mechanism).items() if isinstance(f, Group))}
     assert {mark for mark in marks if f"<!-- table: {mark} -->" in text} == marks
 
@@ -279,5 +288,5 @@ def test_a_path_is_found_without_listing_all(monkeypatch: pytest.MonkeyPatch) ->
     mechanism = load("hexapod")
     monkeypatch.setattr(parameters, "paths", lambda mechanism: pytest.fail("listed every path"))
     assert parameters.lookup(mechanism, "body.platform.mass") == 20
-    assert parameters.lookup(mechanism, "joint.leg6.on_child.position[2]") == pytest.approx(0.086)
+    assert parameters.lookup(mechanism, "joint.leg6.on_child.position[2]") == pytest.approx(0.08587, abs=1e-6)
     assert parameters.lookup(mechanism, "gravity[3]") == -9.81

@@ -12,7 +12,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from cutjoint.model import (
+from cutjoint import (
     Body,
     CutjointError,
     DescriptionError,
@@ -28,18 +28,19 @@ from cutjoint.model import (
     load,
     save,
 )
+from cutjoint.model.base.units import quantity
 from cutjoint.model.describe import parameters as parameters_of
 from cutjoint.model.describe import reader
 from cutjoint.model.describe.check import check
 from cutjoint.model.describe.drawing import orientation
 from cutjoint.model.describe.fields import PER_FREEDOM, fields_of
-from cutjoint.model.describe.units import quantity
+from cutjoint.model.describe.shorthand import written_out
 from cutjoint.model.describe.writer import write
 from cutjoint.model.describe.yaml_text import Values, dump, parse
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MOBILITY = {
     "arm": 6,
     "belt_picker": 2,
@@ -95,7 +96,7 @@ DRAWN = [
 @pytest.mark.parametrize("name", DRAWN)
 def test_drawn_joints_meet_where_they_are_drawn(name: str) -> None:
     """Both frames of a joint lie at `at`, with z along `axis`, when every body is where it is drawn."""
-    drawing = parse((EXAMPLES / f"{name}.yaml").read_text()).values
+    drawing = written_out(parse((EXAMPLES / f"{name}.yaml").read_text()).values)
     mechanism = load(name)
     origin = {b: np.array(f.get("origin", f["com"]), float) for b, f in drawing["bodies"].items()}
     origin["ground"] = np.zeros(3)

@@ -6,23 +6,25 @@ import csv
 import functools
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from bulk import bulk
+from cutjoint import CutjointError, Simulation, SimulationError, load, save
 from cutjoint.fmu import linear_model
 from cutjoint.fmu.export import export
-from cutjoint.model import CutjointError, Simulation, SimulationError, load, save
 from cutjoint.model.cli.main import main
+from cutjoint.model.control.computed_torque import Wanted
 from cutjoint.model.design.sensitivity import motion_sensitivities, sensitivities
-from cutjoint.model.run.drives import Wanted
+from cutjoint.ros.diagnostics import Health
 from cutjoint.ros.loop import Loop
-from cutjoint.ros.report import Health
 from cutjoint.ros.settings import Settings
 from fmpy.validation import validate_fmu
 from fmu_tools import folder, get, initialize, instance, names
-from test_names import OWN, aliased
-from test_ros_parts import Silent
+from silent_outlet import Silent
+from test_table_of_names import OWN, aliased
 
 MECHANISMS = ("stewart", "aliased")
 UNSLOPED = {"singularity.distance", "singularity.rank", "near", "full"}
@@ -148,7 +150,14 @@ def fmu_of(name: str, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["2", "3", "python"])
+@pytest.mark.compiler
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    bulk(
+        [*product(MECHANISMS, ("2", "3", "python"))],
+        {("stewart", "3"), ("aliased", "2"), ("aliased", "python")},
+    ),
+)
 def test_in_fmus(name: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = listed(name, capsys)
     assert validate_fmu(str(fmu_of(name, kind))) == []
@@ -169,16 +178,18 @@ def test_in_fmus(name: str, kind: str, capsys: pytest.CaptureFixture[str]) -> No
         assert len(ranks) == len(distances) == (2 if name == "aliased" else 1)
 
 
+@pytest.mark.compiler
 def test_an_export_traces_the_outputs_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page, the dependencies and the C all come from one tracing."""
+    """Page, dependencies and C come from one tracing, a derivative and its adjoint from one each."""
     import cutjoint.model.equations.outputs as module
 
     count, trace = [], module.readings
     monkeypatch.setattr(module, "readings", lambda eq: count.append(eq) or trace(eq))
     export("fourbar", folder() / "once.fmu", fmi=3, linear=True, optimize=0)
-    assert len(count) == 1
+    assert len(count) == 3
 
 
+@pytest.mark.compiler
 @pytest.mark.parametrize("chosen", [["near"], ["full", "place[2]"], ["singularity.*", "place", "place[3]"]])
 def test_chosen_outputs_of_fmus(chosen: list[str]) -> None:
     path = folder() / f"chosen-{'-'.join(chosen).replace('*', 'all')}.fmu"
@@ -192,6 +203,7 @@ def test_chosen_outputs_of_fmus(chosen: list[str]) -> None:
         np.testing.assert_allclose(get(fmu, wanted), expected.read(rows), atol=1e-12)
 
 
+@pytest.mark.compiler
 def test_the_rank_of_an_fmu_falls_at_a_singularity() -> None:
     """The rods of a parallelogram line up with ground: rank 1 there, 2 elsewhere, in Python and in C."""
     from mechanisms import four_bars

@@ -11,14 +11,14 @@ from types import SimpleNamespace
 import casadi as ca
 import numpy as np
 import pytest
-from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, load
+from cutjoint import Body, Frame, Joint, Mechanism, Simulation, load
+from cutjoint.model.base.errors import AssemblyError, CutjointError
 from cutjoint.model.cli.main import main
 from cutjoint.model.describe.writer import write
 from cutjoint.model.design.dimensions import Design
-from cutjoint.model.design.propagate import NotAbsorbed, propagate, stretch
+from cutjoint.model.design.propagate import NotAbsorbed, propagate, stretch, stretched_body
 from cutjoint.model.equations.kinematics import outward, position_rates
 from cutjoint.model.equations.loops import cut_loops, loop_jacobian, residual, velocity_terms
-from cutjoint.model.errors import AssemblyError, CutjointError
 from cutjoint.model.joints.euler import tilde
 from cutjoint.model.joints.rows import (
     Across,
@@ -31,7 +31,9 @@ from cutjoint.model.joints.rows import (
 )
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
-from cutjoint.model.papers.zou_derivatives import (
+from random_mechanisms import Maker, random_loop, random_tree
+from scipy.spatial.transform import Rotation
+from zou_derivatives import (
     End,
     by_euler_parameters,
     connected,
@@ -39,8 +41,6 @@ from cutjoint.model.papers.zou_derivatives import (
     joint_space,
     partials,
 )
-from random_mechanisms import Maker, random_loop, random_tree
-from scipy.spatial.transform import Rotation
 
 COMPOSITE = ("revolute-spherical", "spherical-translational", "translational-distance", "distance")
 
@@ -220,7 +220,7 @@ def test_composite_joints_move_as_their_rows_say(seed):
 
 def test_a_suspension_of_composite_joints_equals_one_of_bodies():
     """Arm and tie rod without mass, against the same as very light bodies: the same fall."""
-    from cutjoint.model.papers.zou_mcpherson import converged
+    from cutjoint.papers.zou_mcpherson import converged
 
     composite = replace(converged("assembly").mechanism, gravity=(0.0, 0.0, -9.81))
     light = _with_bodies(composite)
@@ -406,7 +406,7 @@ def test_command(tmp_path, capsys):
 
 
 def test_the_document_runs(tmp_path, monkeypatch):
-    page = (Path(__file__).resolve().parents[1] / "docs" / "propagation.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "propagation.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     code = "\n".join(part.partition("\n")[2] for part in page.split("```")[1::2] if part.startswith("python"))
     code = code.replace("Simulation(result.mechanism)", "Simulation(result.mechanism, compile=False)")
@@ -418,3 +418,88 @@ def test_the_document_runs(tmp_path, monkeypatch):
     for line in commands:
         assert main(shlex.split(line)[1:]) == 0
     assert len(commands) == 2
+
+
+COUPLED = """
+name: coupled
+bodies:
+  left: {mass: 1, com: [0, 0, 0.5]}
+  top: {mass: 2, com: [0.5, 0, 1]}
+  right: {mass: 1, com: [1.2, 0, 0.5]}
+  wheel: {mass: 1, com: [2, 0, 0.1]}
+joints:
+  A: {type: revolute, parent: ground, child: left, at: [0, 0, 0], axis: y, start: 0.3}
+  B: {type: revolute, parent: left, child: top, at: [0, 0, 1], axis: y, start: -0.3}
+  C: {type: revolute, parent: ground, child: right, at: [1.2, 0, 0], axis: y, start: 0.3}
+  D: {type: revolute, parent: top, child: right, at: [1, 0, 1.1], axis: y}
+  W: {type: revolute, parent: ground, child: wheel, at: [2, 0, 0], axis: y}
+couplings: {gear: {joint: W, follows: [A], ratio: [2], offset: 0.1, curve: [0.3]}}
+"""
+NUMBERS = {"coupling.gear.ratio": (2.5,), "coupling.gear.offset": 0.2, "coupling.gear.curve[1]": 0.5}
+
+
+@pytest.mark.parametrize("change", [*NUMBERS, "joint.B.on_parent.position[3]"])
+@pytest.mark.parametrize("free", ["q", "s", "all", *NUMBERS])
+def test_couplings_can_change_and_can_follow(change, free):
+    """They were looked up among the joints."""
+    mechanism = read(COUPLED)
+    value = NUMBERS.get(change, 0.52)
+    if change == free:
+        with pytest.raises(CutjointError, match="can't be free as well"):
+            propagate(mechanism, {change: value}, free)
+        return
+    followers = f"{free},q" if free == "s" or change.startswith("joint") else free
+    result = propagate(mechanism, {change: value}, followers)
+    assert result.residual < 1e-12
+    assert [c.name for c in result.changes if c.wanted] == [change.split("[")[0]]
+    q = {j.name: j.start[0] for j in result.mechanism.joints if j.start}
+    (gear,) = result.mechanism.couplings
+    a = q["A"]
+    assert q["W"] == pytest.approx(gear.offset + gear.ratio[0] * a + gear.curve[0] * a**2, abs=1e-12)
+
+
+def test_couplings_alone_are_closed_again():
+    """A gripper has no loop: its change of an offset was said to fit as it is."""
+    result = propagate("gripper", {"coupling.right_hinge_mimic.offset": 0.1}, "q")
+    assert result.residual < 1e-12 and any(c.name == "q.right_hinge" for c in result.changes)
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_a_stretched_body_is_that_of_its_points(grows):
+    """Against points of mass on it, each moved along; at the same density they weigh more."""
+    random = np.random.default_rng(3)
+    points, masses = random.normal(size=(20, 3)), random.uniform(0.1, 1, 20)
+
+    def body(points, masses):
+        com = masses @ points / masses.sum()
+        r = points - com
+        I = np.einsum("k,kij->ij", masses, [(x @ x) * np.eye(3) - np.outer(x, x) for x in r])  # noqa: E741
+        return masses.sum(), com, I[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+    mechanism = load("stewart")
+    mass, com, inertia = body(points, masses)
+    leg = replace(mechanism.body("leg1"), mass=mass, com=tuple(com), inertia=tuple(inertia))
+    bodies = tuple(leg if b.name == "leg1" else b for b in mechanism.bodies)
+    ends = [
+        np.array(j.on_parent.position if j.parent == "leg1" else j.on_child.position)
+        for j in mechanism.joints
+        if "leg1" in (j.parent, j.child)
+    ]
+    length = np.linalg.norm(ends[1] - ends[0])
+    axis = (ends[1] - ends[0]) / length
+    k = 1 + 0.2 / length
+    moved = points + (k - 1) * np.outer((points - ends[0]) @ axis, axis)
+    new = stretched_body(replace(mechanism, bodies=bodies), "leg1", 0.2, grows=grows)
+    wanted = body(moved, masses * (k if grows else 1))
+    for found, right in zip((new.mass, new.com, new.inertia), wanted, strict=True):
+        assert np.asarray(found) == pytest.approx(right, abs=1e-12)
+
+
+def test_the_command_says_what_a_stretch_does_to_a_body(tmp_path, capsys):
+    words = ["propagate", "stewart", "--stretch", "leg1=0.02", "--free", "s", "--lock", "joint.motor*"]
+    assert main(words) == 0 and "mass, com and inertia of leg1 stay" in capsys.readouterr().out
+    out = tmp_path / "longer.yaml"
+    assert main([*words, "--inertia", "density", "-o", str(out)]) == 0
+    assert "body.leg1.mass" in capsys.readouterr().out
+    new = stretched_body(load("stewart"), "leg1", 0.02, grows=True)
+    assert load(str(out)).body("leg1").mass == pytest.approx(new.mass)

@@ -50,6 +50,7 @@ def test_every_file_is_there_and_the_page_loads_none(folder: Path) -> None:
     assert "<link" not in page and "https:" not in page
 
 
+@pytest.mark.browser
 def test_a_real_browser_shows_it(folder: Path, tmp_path: Path) -> None:
     with Browser(tmp_path / "profile", 1000, 900) as browser:
         browser.open((folder / "index.html").as_uri())
@@ -72,6 +73,7 @@ def _assert_loads_nothing(browser: Browser) -> None:
     assert browser.script(loaded) == 0
 
 
+@pytest.mark.browser
 def test_without_compilers_it_works_and_says_what_is_slower_and_what_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

@@ -14,18 +14,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cutjoint import load
 from cutjoint.fmu import cli as fmu_command
-from cutjoint.fmu import realtime_cli
-from cutjoint.model import load
 from cutjoint.model.cli import main as command
-from cutjoint.model.papers import STUDIES
+from cutjoint.papers import STUDIES
+from cutjoint.realtime import cli
 from processes import CUTJOINT, Process
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Installing, building a workspace and ROS's own tools are for the reader's machine.
 OUTSIDE = ("pip ", "make ", "ros2 ", "colcon ", "git ")
-SERVERS = {"view": "Ctrl-C ends it", "node": " Hz, inputs"}  # run until interrupted; what they say first
+# Run until interrupted; what they say first.
+SERVERS = {"view": "Ctrl-C ends it", "node": " Hz, inputs", "complete": "may be measured"}
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
@@ -42,8 +43,8 @@ def test_code_runs_from_top_to_bottom(
     monkeypatch.chdir(tmp_path)
     quick = functools.partial(fmu_command.export, optimize=0, picture=False)  # the same FMU, compiled faster
     monkeypatch.setattr(fmu_command, "export", quick)
-    loops = functools.partial(realtime_cli.build_realtime, optimize=0)
-    monkeypatch.setattr(realtime_cli, "build_realtime", loops)
+    loops = functools.partial(cli.build_realtime, optimize=0)
+    monkeypatch.setattr(cli, "build_realtime", loops)
     monkeypatch.setenv("CUTJOINT_COMPILE", "0")  # what is shown works without; compiling takes the time
     names: dict[str, Any] = {"__name__": "document"}
     for language, code in blocks(document.read_text(encoding="utf-8")):
@@ -84,7 +85,7 @@ def run_line(line: str) -> None:
         run_server(words[1:])
         return
     with pytest.MonkeyPatch.context() as patch:
-        if words[1] in ("export", "realtime"):
+        if words[1] in ("export", "realtime", "library"):
             patch.delenv("CUTJOINT_COMPILE")
         plotted = words[1] == "simulate" and "--plot" in words and "--csv" not in words
         assert command.main([*words[1:], *(["--csv", "plotted.csv"] if plotted else [])]) == 0, line
@@ -104,7 +105,7 @@ def shows_motion(table: Path) -> None:
 
 def run_server(words: list[str]) -> None:
     """Start it, wait until it says that it runs, interrupt it: it must end well."""
-    if importlib.util.find_spec({"view": "viser", "node": "rclpy"}[words[0]]) is None:
+    if importlib.util.find_spec({"view": "viser"}.get(words[0], "rclpy")) is None:
         return
     domain = {"ROS_DOMAIN_ID": str(1 + os.getpid() % 100), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
     with Process([*CUTJOINT, *words], os.environ | domain) as process:
@@ -132,7 +133,7 @@ def test_links_lead_somewhere(document: Path, target: str) -> None:
 
 @pytest.mark.parametrize(("document", "name"), found(r"`cutjoint ([a-z]+)"))
 def test_commands_that_are_named_exist(document: Path, name: str) -> None:
-    assert name in command.COMMANDS
+    assert name in command.commands()
 
 
 @pytest.mark.parametrize(("document", "name"), found(r"`cutjoint reproduce ([a-z0-9-]+)"))
@@ -141,7 +142,8 @@ def test_studies_that_are_named_exist(document: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "name"), found(r"[` ]((?:model|fmu|ros|tests|examples|benchmarks|launch)/[\w/.]*)")
+    ("document", "name"),
+    found(r"[` ]((?:model|native|fmu|realtime|ros|papers|tests|examples|benchmarks|launch)/[\w/.]*)"),
 )
 def test_files_that_are_named_exist(document: Path, name: str) -> None:
     assert (ROOT / name.rstrip(".")).exists()
@@ -152,7 +154,6 @@ def test_the_page_on_papers_names_every_study() -> None:
     assert set(re.findall(r"`cutjoint reproduce ([a-z0-9-]+)`", text)) == set(STUDIES)
 
 
-def test_every_command_in_the_table_exists() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"^\| `cutjoint (\w+)", readme, flags=re.M))
-    assert named and named <= set(command.available())
+def test_the_page_on_tasks_names_every_command() -> None:
+    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`cutjoint (\w+)", text)) == {*command.commands(), "COMMAND"}

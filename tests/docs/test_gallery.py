@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from math import asin, cos, pi, radians, sin, tan
+from math import asin, cos, pi, radians, sin, sqrt, tan
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 
-GALLERY = Path(__file__).resolve().parents[1] / "docs" / "gallery"
+GALLERY = Path(__file__).resolve().parents[2] / "docs" / "gallery"
 FREEDOMS = {
+    "agile_eye": 3,
+    "bucket": 1,
+    "core_xy": 2,
+    "desk_lamp": 1,
     "planar_platform": 3,
     "scissor_lift": 1,
     "six_bar": 1,
     "straight_line": 1,
     "suspension": 1,
+    "three_rpr": 3,
     "walking_leg": 1,
 }
+
+
+EIGHT = ["scissor_lift", "walking_leg", "desk_lamp", "three_rpr"]
+EIGHT += ["agile_eye", "suspension", "core_xy", "bucket"]
 
 
 def simulation(name: str) -> Simulation:
@@ -26,6 +35,12 @@ def simulation(name: str) -> Simulation:
 
 def test_every_file_is_tried() -> None:
     assert {path.stem for path in GALLERY.glob("*.yaml")} == set(FREEDOMS)
+
+
+@pytest.mark.parametrize("name", EIGHT)
+def test_a_mechanism_is_described_in_thirty_lines(name: str) -> None:
+    """A newcomer's scissor lift, Jansen leg, Watt six-bar, 3-RPR, Agile Eye, wishbone, CoreXY and bucket."""
+    assert len((GALLERY / f"{name}.yaml").read_text(encoding="utf-8").splitlines()) <= 30
 
 
 @pytest.mark.parametrize("name", FREEDOMS)
@@ -97,6 +112,44 @@ def test_torques_of_a_planar_platform_follow_from_its_arms() -> None:
     arms = [e - m for e, m in zip(elbows, motors, strict=True)]
     torques = [(r[0] * f[1] - r[1] * f[0]) * push for r, f, push in zip(arms, n, pushes, strict=True)]
     assert s.inverse_dynamics() == pytest.approx(torques, rel=1e-9, abs=1e-12)
+
+
+def test_the_torque_of_a_desk_lamp_whose_head_stays_level() -> None:
+    s = simulation("desk_lamp")
+    for angle in (60, 40, 80):
+        s.assemble({"foot": radians(angle - 60)})
+        torque = 9.81 * 0.3 * cos(radians(angle)) * (0.4 / 2 + 0.3 + 0.8 + 1.5 * 0.4 + 2 * 0.9)
+        assert s.inverse_dynamics() == pytest.approx([torque], rel=1e-9)
+        known = s.outputs()
+        assert known["body.head.orientation"] == pytest.approx([1, 0, 0, 0], abs=1e-9)
+        assert known["head"][0] == pytest.approx(0.2 + 0.6 * cos(radians(angle)), abs=1e-9)
+
+
+def test_cylinders_share_a_moment_on_a_3_rpr() -> None:
+    s = simulation("three_rpr")
+    long = sqrt(0.5**2 + 0.2**2 - 2 * 0.5 * 0.2 * cos(radians(60)))
+    push = 3 / (3 * 0.5 * 0.2 * sin(radians(60)) / long)
+    assert push == pytest.approx(5.0332, abs=5e-5)
+    assert np.abs(s.inverse_dynamics()) == pytest.approx([push] * 3, rel=1e-9)
+
+
+def test_an_agile_eye_turns_as_its_motors_do() -> None:
+    s = simulation("agile_eye")
+    assert s.inverse_dynamics() == pytest.approx([-0.1, -0.2, -0.3], rel=1e-9)
+
+
+def test_the_torques_of_a_core_xy() -> None:
+    s = simulation("core_xy")
+    assert s.inverse_dynamics() == pytest.approx([-0.04, -0.02], rel=1e-9)
+    s.assemble({"x": 0.03, "left_rail": -0.05})
+    known = s.outputs()
+    assert [known[f"joint.{n}.position"] for n in "ab"] == pytest.approx([-2.0, 8.0], abs=1e-9)
+
+
+def test_the_cylinder_of_a_bucket() -> None:
+    s = simulation("bucket")
+    assert s.inverse_dynamics() == pytest.approx([-11036.25], rel=1e-9)
+    assert s.outputs()["strut.ram.length"] == pytest.approx(1.2, abs=1e-12)
 
 
 def test_what_a_wheel_feels_of_its_spring() -> None:

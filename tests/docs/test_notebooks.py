@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 from cutjoint.model.run.equilibrium import hold
 from cutjoint.model.run.trajectory import Trajectory
 from cutjoint.model.verify import verify
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 # Of each notebook: what a reader must have seen by its end.
 SEEN = {
@@ -136,6 +136,7 @@ def test_simulations_models_and_reports_show_themselves() -> None:
     assert "All checks passed." in trust and "<td>energy</td>" in trust
 
 
+@pytest.mark.browser
 def test_two_motions_play_in_one_notebook(motion: Trajectory, tmp_path: Path) -> None:
     """Each in a frame of its own, without a server; nothing is wider than the page."""
     page = tmp_path / "notebook.html"

@@ -7,9 +7,9 @@ from math import pi, sqrt
 
 import numpy as np
 import pytest
-from cutjoint.model import Body, DescriptionError, Joint, Mechanism, Simulation, load
+from cutjoint import Body, DescriptionError, Joint, Mechanism, Simulation, load
 from cutjoint.model.loading import read
-from cutjoint.model.robots.write_urdf import urdf
+from cutjoint.model.urdf.write_urdf import urdf
 from scipy.spatial.transform import Rotation
 from scipy.special import ellipj, ellipk
 

@@ -4,16 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cutjoint.fmu.plan import plan
-from cutjoint.model import Simulation
+from cutjoint import Simulation
+from cutjoint.model.base.errors import CutjointError, SimulationError
 from cutjoint.model.describe.elements import Load, Strut
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.describe.motors import Motor
 from cutjoint.model.describe.sensors import Sensor
 from cutjoint.model.describe.visuals import NamedFrame
-from cutjoint.model.errors import CutjointError
 from cutjoint.model.loading import load
+from cutjoint.model.run.equilibrium import hold
 from cutjoint.model.run.steppers import STEPPERS
+from cutjoint.native.variable_layout import plan
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -239,7 +240,9 @@ def test_ports_cost_nothing_where_they_are_not_used() -> None:
     plain = Simulation(m, compile=False).engine
     other = Simulation(replace(m, frames=(NamedFrame("tool", "rod"),)), compile=False).engine
     for name in ("dynamics", "rates", "outputs", "project_position", "project_velocity"):
-        assert plain.traced(name).n_instructions() == other.traced(name).n_instructions()
+        assert (
+            getattr(plain.functions, name).n_instructions() == getattr(other.functions, name).n_instructions()
+        )
     steps = [engine.traced(*STEPPERS["runge_kutta"].traced()).sz_w() for engine in (plain, other)]
     assert steps[0] == steps[1]
 
@@ -262,9 +265,7 @@ def test_what_a_motor_gives_is_an_output_beside_what_was_asked_of_it() -> None:
     assert np.array_equal(s.accelerations()[0], asked)
     s.set_inputs({name: 0.2})
     assert s.outputs()[f"motor.{name}.effort"] == 0.2
-    with pytest.warns(
-        UserWarning, match=rf"input.{name} is what was asked, motor.{name}.effort what it gave"
-    ):
+    with pytest.warns(UserWarning, match=rf"input.{name} is the command, motor.{name}.effort what it gave"):
         s.run(2e-3, 1e-3, inputs={name: 3.0})
 
 
@@ -274,3 +275,40 @@ def test_no_name_stands_twice_in_an_fmu_of_a_dc_motor() -> None:
     names = [v.name for v in plan(replace(m, motors=(dc,))).variables]
     assert len(set(names)) == len(names)
     assert {"motor.dc.wanted_voltage", "motor.dc.voltage", "motor.dc.effort"} <= set(names)
+
+
+def pushed_arm(limit: float = np.inf, **motor: object) -> Mechanism:
+    """A rod of 1 m and 2 kg out along x, a motor at its root, a wrench at its tip."""
+    root = Joint("root", "revolute", "ground", "rod", ABOUT_Y, ABOUT_Y)
+    drive = Motor("drive", "root", limit, **motor)  # type: ignore[arg-type]
+    rod = Body("rod", 2.0, (0.5, 0.0, 0.0), (0.01, 0.2, 0.2, 0.0, 0.0, 0.0))
+    tip = NamedFrame("tip", "rod", (1.0, 0.0, 0.0), port="force")
+    return Mechanism("arm", (rod,), (root,), (drive,), frames=(tip,))
+
+
+@pytest.mark.parametrize("motor", [{}, {"lag": 0.02}, {"efficiency": 0.8}])
+def test_statics_leave_wrenches_as_they_are(motor: dict[str, float]) -> None:
+    """Motors hold; what acts from outside is given, not chosen."""
+    s = Simulation(pushed_arm(**motor), compile=False)  # type: ignore[arg-type]
+    free = hold(s).inputs
+    assert free["drive"] == pytest.approx(-2.0 * 9.81 * 0.5) and not any(list(free.values())[1:])
+    s.set_inputs({"tip.force[3]": 5.0})
+    held = hold(s)
+    assert held.inputs["tip.force[3]"] == 5.0 and held.residual < 1e-9
+    assert held.inputs["drive"] == pytest.approx(5.0 - 2.0 * 9.81 * 0.5)
+
+
+@pytest.mark.parametrize("motor", [{}, {"lag": 0.02}, {"efficiency": 0.8}])
+def test_a_pose_that_limits_do_not_let_be_held_is_refused(motor: dict[str, float]) -> None:
+    s = Simulation(pushed_arm(9.0, **motor), compile=False)  # type: ignore[arg-type]
+    s.set_inputs({"drive": 1.0})
+    with pytest.raises(SimulationError, match="unbalanced at joint 'root'"):
+        hold(s)
+    assert s.u[0] == 1.0
+
+
+def test_inverse_dynamics_gives_accelerations_to_what_follows_them() -> None:
+    described = pushed_arm(drive="acceleration")
+    s = Simulation(described, compile=False)
+    assert s.inverse_dynamics({"root": 3.0})[0] == pytest.approx(3.0)
+    assert hold(s).residual < 1e-9

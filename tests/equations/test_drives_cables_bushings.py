@@ -5,7 +5,7 @@ from math import tanh
 
 import numpy as np
 import pytest
-from cutjoint.model import DescriptionError, Simulation
+from cutjoint import DescriptionError, Simulation
 from cutjoint.model.describe.check import check
 from cutjoint.model.describe.mechanism import Body, Bushing, Joint, Mechanism, Motor, Strut
 from cutjoint.model.describe.visuals import NamedFrame

@@ -6,9 +6,9 @@ to the bead of the other.
 """
 
 import numpy as np
-from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation
+from cutjoint import Body, Frame, Joint, Mechanism, Simulation
 from cutjoint.model.verify.laws import check_linear
-from cutjoint.model.verify.motion import moved
+from cutjoint.model.verify.motion import move
 from scipy.spatial.transform import Rotation
 
 MILLI = 1e-3
@@ -74,7 +74,7 @@ def test_accelerations_agree_with_a_null_space() -> None:
     """Under gravity from rest: 120 % off, silently, when all rows had one softness."""
     s = Simulation(robot(), compile=False)
     assert s.start_report.residual < 1e-12
-    M, G, right, _, _ = s.engine.kernel("coefficients")(s.q, s.v, s.u, s.p)
+    M, G, right, _, _ = s.engine.kernels.coefficients(*s.at)
     S = G @ np.linalg.solve(M, G.T)
     values = np.linalg.eigvalsh(S)
     assert values.max() > 1e10  # what makes it hard
@@ -96,5 +96,5 @@ def test_its_loops_stay_closed() -> None:
 def test_its_linear_model_in_motion() -> None:
     """Near a singular pose (smallest singular value 5e-4): against differences, as the trust report asks."""
     s = Simulation(robot(), compile=False)
-    motion = moved(s, s.state, 50, 1e-3, lambda part: None)
+    motion = move(s, s.state, 50, 1e-3, lambda part: None)
     assert check_linear(s, motion).passed

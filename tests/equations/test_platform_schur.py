@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import casadi as ca
 import numpy as np
 import pytest
-from cutjoint.model import Engine, Simulation
+from bulk import bulk
+from cutjoint import Engine, Simulation
 from cutjoint.model.describe.mechanism import Mechanism
-from cutjoint.model.equations.prepared import way
-from cutjoint.model.equations.solve import constrained, factorize
-from cutjoint.model.equations.trunk import on_trunk, trunk_of
+from cutjoint.model.equations.platform_schur import on_trunk, trunk_of
+from cutjoint.model.equations.solve import factorize, factorize_constrained
+from cutjoint.model.equations.solver_choice import way
 from cutjoint.model.loading import read
 
 LEGS, OWN, TRUNK = 4, 3, 6
@@ -51,7 +54,7 @@ def solvers() -> tuple[ca.Function, ca.Function]:
     f, c = ca.SX.sym("f", SPEEDS), ca.SX.sym("c", ROWS)
     trunk = trunk_of(M, G)
     assert trunk == list(range(OWN * LEGS, SPEEDS))
-    ways = on_trunk(M, G, GROUPS, trunk), constrained(factorize(M, list(range(SPEEDS))), G, GROUPS)
+    ways = on_trunk(M, G, GROUPS, trunk), factorize_constrained(factorize(M, list(range(SPEEDS))), G, GROUPS)
     onto_trunk, by_rows = (ca.Function("f", [M, G, f, c], list(way.accelerations(f, c))) for way in ways)
     return onto_trunk, by_rows
 
@@ -110,15 +113,16 @@ def platform(
 def off(simulation: Simulation) -> float:
     """The accelerations beside those of all equations at once, solved numerically by singular values."""
     s = simulation
-    M, G, right, gamma, _ = (np.array(x) for x in s.engine.traced("coefficients")(s.q, s.v, s.u, s.p))
+    M, G, right, gamma, _ = (np.array(x) for x in s.engine.functions.coefficients(*s.at))
     K = np.block([[M, G.T], [G, np.zeros((len(G), len(G)))]])
     wanted = np.linalg.lstsq(K, np.concatenate([right, gamma]).ravel(), rcond=1e-13)[0][: len(M)]
     return float(np.abs(s.accelerations()[0] - wanted).max() / np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("foot", ["universal", "spherical"])
-@pytest.mark.parametrize("knee", ["prismatic", "revolute"])
-@pytest.mark.parametrize("legs", [3, 5, 6])
+PLATFORMS = list(product((3, 5, 6), ("prismatic", "revolute"), ("universal", "spherical")))
+
+
+@pytest.mark.parametrize(("legs", "knee", "foot"), bulk(PLATFORMS, PLATFORMS[::9]))
 def test_random_platforms_move_as_all_their_equations_say(legs, knee, foot):
     for seed in range(2):
         s = Simulation(platform(seed, legs, knee, foot_type=foot), compile=False)
@@ -127,10 +131,12 @@ def test_random_platforms_move_as_all_their_equations_say(legs, knee, foot):
         assert off(s) < 1e-9
         s.run(0.05, step=1e-3)
         assert off(s) < 1e-9
-        assert np.abs(s.kernel("closure")(s.q, s.p)[0]).max() < 1e-12
+        assert np.abs(s.engine.kernels.closure(s.q, s.s, s.p)[0]).max() < 1e-12
 
 
-@pytest.mark.parametrize("locked", [(1,), (1, 2, 4), (0,)])
+@pytest.mark.parametrize(
+    "locked", [(1,), *(pytest.param(x, marks=pytest.mark.slow) for x in ((1, 2, 4), (0,)))]
+)
 def test_legs_along_the_first_axis_of_their_feet_move_no_less_accurately(locked):
     """Such a leg lets its ball move in two directions alone: its block of A is singular."""
     s = Simulation(platform(5, 6, locked=locked), compile=False)

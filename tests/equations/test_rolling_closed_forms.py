@@ -7,11 +7,11 @@ from math import cos, pi, sin
 
 import numpy as np
 import pytest
-from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation
-from cutjoint.model.papers.benchmarks import rolling
-from cutjoint.model.papers.benchmarks.rolling import balance, bicycle_at
-from cutjoint.model.robots.write_urdf import urdf
-from cutjoint.model.run.joint_values import JointValues
+from cutjoint import Body, Frame, Joint, Mechanism, Simulation
+from cutjoint.model.control.joint_values import JointValues
+from cutjoint.model.urdf.write_urdf import urdf
+from cutjoint.papers.benchmarks import rolling
+from cutjoint.papers.benchmarks.rolling import balance, bicycle_at
 
 
 def test_a_leaning_disc_rolls_round_its_circle_as_the_closed_form_says():
@@ -112,7 +112,7 @@ def test_the_bumped_bicycle_rights_itself_and_keeps_its_energy():
     assert np.abs(lean[-1]) + np.abs(steer[-1]) < 0.01
     assert np.ptp(energy) < 1e-7 * energy[0]
     assert gap.max() < 1e-12
-    slip, size = s.engine.slip(s.q, s.v, s.p)
+    slip, size = s.engine.slip(s.q, s.v, s.s, s.p)
     assert np.abs(slip).max() < 1e-13 * size
 
 
@@ -156,7 +156,7 @@ def test_a_ball_on_a_turntable_goes_round_in_circles():
     v[s.tree.v["float"]] = [0.3, 0.2, 0, 0, 0, 0]
     held = np.ones(s.tree.nv)
     held[[s.tree.v["float"].start + k for k in (3, 4)]] = 0.0  # the spins that roll
-    s.put(replace(s.state, v=s.kernel("dependent_speeds")(s.q, v, 1 - held, s.p)))
+    s.put(replace(s.state, v=s.engine.kernels.dependent_speeds(s.q, v, 1 - held, s.s, s.p)))
     found = s.run(2 * pi / (2 / 7 * W), 1e-3, record=["body.ball.position"])
     x, y, _ = found.values.T
     turn = 2 / 7 * W * found.time

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
+from itertools import cycle, product
 from math import pi
 
 import numpy as np
 import pytest
-from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, load
+from bulk import bulk
+from cutjoint import Body, Frame, Joint, Mechanism, Simulation, load
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.verify import scaling
 from random_mechanisms import random_loop
@@ -28,16 +31,25 @@ def motion(mechanism: Mechanism, inputs: list[float], *by: float) -> np.ndarray:
     return scaling.motion(mechanism, inputs, 1e-3, 50, *by)
 
 
-@pytest.mark.parametrize("by", FACTORS, ids=str)
-@pytest.mark.parametrize("name", EXAMPLES)
+@cache
+def unscaled(name: str) -> np.ndarray:
+    return motion(load(name), [1.0] * len(load(name).inputs()), 1.0, 1.0, 1.0)
+
+
+# Every example in other units, and one in all of them.
+EACH_RUN = {*zip(EXAMPLES, cycle(FACTORS), strict=False), *((EXAMPLES[-1], by) for by in FACTORS)}
+
+
+@pytest.mark.parametrize(("name", "by"), bulk(list(product(EXAMPLES, FACTORS)), EACH_RUN), ids=str)
 def test_examples_move_the_same_in_any_units(name: str, by: tuple[float, float, float]) -> None:
-    mechanism = load(name)
-    inputs = [1.0] * len(mechanism.inputs())
-    reference = motion(mechanism, inputs, 1.0, 1.0, 1.0)
-    assert np.abs(motion(mechanism, inputs, *by) - reference).max() < 1e-9 * np.abs(reference).max()
+    mechanism, reference = load(name), unscaled(name)
+    assert (
+        np.abs(motion(mechanism, [1.0] * len(mechanism.inputs()), *by) - reference).max()
+        < 1e-9 * np.abs(reference).max()
+    )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", bulk(range(6), 1))
 def test_random_loops_move_the_same_in_any_units(seed: int) -> None:
     mechanism = random_loop(seed)
     # the knee of friction is one number for turns and slides alike: such joints have no scale

@@ -33,7 +33,7 @@ def unpacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def compiled(source: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [str(COMPILER), *FLAGS, *options, f"-I{HEADERS}", "-fsyntax-only", str(source)]
+    command = [*(COMPILER or ()), *FLAGS, *options, f"-I{HEADERS}", "-fsyntax-only", str(source)]
     return subprocess.run(command, capture_output=True, text=True)
 
 

@@ -1,4 +1,4 @@
-"""Derivatives of the FMU against its own differences; test_linear_agrees.py has them against the engine's."""
+"""Derivatives of the FMU against its own differences; against the engine's: test_fmu_linear_model.py."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cutjoint import Simulation
 from cutjoint.fmu import linear_model
 from cutjoint.fmu.linear import jacobian
-from cutjoint.model import Simulation
 from fmu_exchange import read, write
 from fmu_tools import described, exported, get, initialize, instance, names, put, size
 

@@ -7,16 +7,18 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
 import fmpy
 import numpy as np
 import pytest
+from bulk import bulk
+from cutjoint import Simulation, load
 from cutjoint.fmu import terminals, xml_fmi2, xml_fmi3
-from cutjoint.fmu.xml_common import identifier
-from cutjoint.model import Simulation, load
 from cutjoint.model.describe.reader import list_examples
+from cutjoint.native.c_sources import identifier
 from fmpy import extract, read_model_description
 from fmpy.validation import validate_fmu
 from fmu_tools import exported, folder, get, host, host_words, initialize, instance, names, planned
@@ -32,8 +34,13 @@ def fits(schema: str, text: str) -> None:
     etree.XMLSchema(file=str(SCHEMAS / schema)).assertValid(etree.fromstring(text.encode()))
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", list_examples())
+EXAMPLES = list_examples()
+# Every example in one of the forms, and those with something special in all of them.
+EACH_RUN = {*zip(EXAMPLES, cycle(FORMS), strict=False)}
+EACH_RUN |= {*product(("bicycle", "cable_platform", "servo_stewart", "stewart"), FORMS)}
+
+
+@pytest.mark.parametrize(("name", "form"), bulk(list(product(EXAMPLES, FORMS)), EACH_RUN))
 def test_every_form_of_every_example_is_valid(name: str, form: str) -> None:
     """All that `fmpy validate` reads of an FMU, its terminals and how it is built; arrays where asked."""
     fmi, scalar = FORMS[form]

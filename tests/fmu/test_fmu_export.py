@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.fmu import c_compile, export
-from cutjoint.fmu.c_sources import quoted, sources
-from cutjoint.fmu.plan import plan
-from cutjoint.fmu.xml_common import identifier
+from cutjoint import CutjointError, Simulation, load
+from cutjoint.fmu import export
+from cutjoint.fmu.c_sources import sources
 from cutjoint.fmu.xml_fmi2 import description
-from cutjoint.model import CutjointError, Simulation, load
 from cutjoint.model.cli.main import main
+from cutjoint.native import c_compile
+from cutjoint.native.c_sources import identifier, quote
+from cutjoint.native.variable_layout import plan
 from fmpy.validation import validate_fmu
 from fmu_tools import exported, folder, get, initialize, instance, planned
 
@@ -75,19 +76,19 @@ def test_what_is_traced_stands_once() -> None:
         assert found.count(piece) == 1, piece
     assert "cj_dynamics" in found and "dynamics" not in found
     operations = sum(len(re.findall(r"^  a\d+=", text, re.MULTILINE)) for text in texts.values())
-    assert operations < 45_000  # 54,900 when they were traced apart
+    assert operations < 47_000  # with how a start moves; 54,900 without that when they were traced apart
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_sources_can_be_compiled_again(tmp_path: Path, fmi: int) -> None:
-    from fmpy.build import build_platform_binary
+    build = pytest.importorskip("fmpy.build", reason="needs FMPy 0.3.26")
 
     with zipfile.ZipFile(exported("fourbar", fmi, outputs=FEW)) as archive:
         archive.extractall(tmp_path)
     (library,) = (tmp_path / "binaries").rglob("fourbar.so")
     library.unlink()
-    build_platform_binary(tmp_path, configuration="Debug")
+    build.build_platform_binary(tmp_path, configuration="Debug")
     assert library.is_file()
     repacked = shutil.make_archive(str(folder() / "again"), "zip", tmp_path)
     with instance(Path(repacked)) as fmu:
@@ -104,7 +105,7 @@ def test_platforms_have_their_folders() -> None:
 
 
 def test_names_never_reach_c_or_paths_unescaped() -> None:
-    assert quoted('a"b\\%s\n\u00e9') == '"a\\042b\\134\\045s\\012\\303\\251"'
+    assert quote('a"b\\%s\n\u00e9') == '"a\\042b\\134\\045s\\012\\303\\251"'
     assert identifier("../x y\u00e9") == "___x_y_" and identifier("3rrs") == "_3rrs"
     plan = planned("fourbar", outputs=FEW)
     hostile = replace(plan, mechanism=replace(plan.mechanism, description='<b> & "quotes" %s'))
@@ -113,16 +114,21 @@ def test_names_never_reach_c_or_paths_unescaped() -> None:
 
 def test_the_singular_value_and_the_rank_are_numpys(tmp_path: Path) -> None:
     """The one numeric routine that is written in C by hand, and what it leaves behind."""
-    for name in ("core.h", "numeric.c"):
+    for name in ("core.h", "svd.c"):
         shutil.copy(Path(c_compile.__file__).parent / "c" / name, tmp_path)
-    sizes = [f"N{x}" for x in ("Q", "V", "U", "P", "M", "F", "I", "Y", "LINEAR", "SENSED", "VERDICT")]
+    sizes = [
+        f"N{x}"
+        for x in ("Q", "V", "U", "P", "M", "F", "I", "Y", "LINEAR", "SENSED", "STEP_INFO", "KINKS", "CLOCKS")
+    ]
     sizes += [f"SIZE_{x}" for x in ("ARG", "RES", "IW", "W")] + ["SLOT_END"]
-    (tmp_path / "sizes.h").write_text("".join(f"#define {n} 1\n" for n in sizes))
+    slots = [f"SLOT_{x}" for x in ("INPUT", "PARAMETER", "START_Q", "START_V", "OUTPUT")]
+    numbers = dict.fromkeys([*sizes, "NMOTION", "NS"], 1) | {"NX": 3} | {x: k for k, x in enumerate(slots)}
+    (tmp_path / "sizes.h").write_text("".join(f"#define {n} {x}\n" for n, x in numbers.items()))
     (tmp_path / "names.h").touch()
     library = tmp_path / "numeric.so"
     compiler = c_compile.compilers(c_compile.here())
     subprocess.run(
-        [*compiler, "-O1", "-fPIC", "-shared", "-o", library, tmp_path / "numeric.c", "-lm"], check=True
+        [*compiler, "-O1", "-fPIC", "-shared", "-o", library, tmp_path / "svd.c", "-lm"], check=True
     )
     c = ctypes.CDLL(str(library))
     c.cj_singular.restype = ctypes.c_double
@@ -138,7 +144,7 @@ def test_the_singular_value_and_the_rank_are_numpys(tmp_path: Path) -> None:
         sigma = c.cj_singular(at(G), m, n, rank, part, ctypes.byref(found), at(work), at(U), at(a), at(b))
         assert sigma == pytest.approx(np.linalg.svd(G, compute_uv=False)[rank - 1], rel=1e-10)
         assert a @ G @ b == pytest.approx(sigma, rel=1e-9)
-        assert found.value == np.linalg.matrix_rank(G, rtol=1e-7) == rank
+        assert found.value == np.linalg.matrix_rank(G, 1e-7 * np.linalg.norm(G, 2)) == rank
 
 
 @pytest.mark.parametrize(
@@ -215,6 +221,9 @@ with instance(Path(sys.argv[2])) as a, instance(Path(sys.argv[3])) as b:  # two 
             a.doStep(k * 1e-3, 1e-3)
         ends.append(get(a, ["joint.crank_pin.position", "energy", "linear.A[2,1]"]))
     assert np.array_equal(ends[0], ends[1]) and np.array_equal(ends[0], ends[2]), ends
+    other = bytes(bytes_).replace(b'"z"', b'"y"')  # of another version: nothing is set
+    a.setFMUstate(a.deSerializeFMUstate(other))
+    assert np.array_equal(ends[0], get(a, ["joint.crank_pin.position", "energy", "linear.A[2,1]"]))
     for bad in (np.nan, np.inf):  # refused with a log line; pythonfmu can't return a status here
         put(a, {"motor.crank.torque": bad})
     assert get(a, ["motor.crank.torque"])[0] == 0.5
@@ -238,7 +247,14 @@ def test_python_runtime_is_the_engine(tmp_path: Path) -> None:
     modules = [zipfile.ZipFile(p).read("resources/slavemodule.txt") for p in (first, second)]
     assert modules[0] != modules[1]
     script = PYTHON.replace("joint.theta1.position", f"joint.{names[0]}.position")
-    words = [sys.executable, "-c", script, str(Path(__file__).parent), str(first), str(second)]
+    words = [
+        sys.executable,
+        "-c",
+        script,
+        str(Path(__file__).parents[1] / "support"),
+        str(first),
+        str(second),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     (line,) = [x for x in done.stdout.splitlines() if x.startswith("RESULT")] or [
         f"{done.returncode} {done.stdout} {done.stderr}"

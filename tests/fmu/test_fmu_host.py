@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bulk import bulk
+from cutjoint import list_examples
+from cutjoint.fmu.documentation import STACK
 from cutjoint.model.compile.kernel import find_compiler
 from fmpy import extract
 from fmu_tools import exported, folder, host, host_words, run_host, without_limits
@@ -17,7 +20,7 @@ from fmu_tools import exported, folder, host, host_words, run_host, without_limi
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or find_compiler() is None, reason="needs Linux and a C compiler"
 )
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +55,14 @@ def test_memory_stays_flat_over_a_million_steps(stewart: list[str], record_prope
     got = run_host("bench", *stewart, 1_000_000)
     record_property("stewart", got)
     assert got["memory_after_kb"] - got["memory_before_kb"] < 1024
+
+
+@pytest.mark.parametrize("name", bulk(list_examples(), ("fourbar", "servo_stewart")))
+def test_no_call_takes_more_than_64_kb_of_stack(name: str, record_property: Any) -> None:
+    """What threads of real-time systems have; the documentation page promises it."""
+    path = exported(name, optimize=2)
+    unzipped = extract(str(path))
+    got = run_host("stack", *host_words(path, unzipped))
+    shutil.rmtree(unzipped)
+    record_property("stack", got)
+    assert max(got[call] for call in got if call != "thread") <= STACK

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cutjoint import Bushing, Mechanism, Motor, Simulation, Strut, load, save
 from cutjoint.fmu.linear import linear_model
-from cutjoint.model import Bushing, Mechanism, Motor, Simulation, Strut, load, save
 from cutjoint.model.describe.visuals import NamedFrame
 from fmu_exchange import exchange
 from fmu_tools import exported, folder, get, initialize, instance

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cutjoint import Simulation
 from cutjoint.fmu.export import export
-from cutjoint.model import Simulation
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
 from cutjoint.model.describe.motors import Motor
 from cutjoint.model.describe.sensors import Sensor

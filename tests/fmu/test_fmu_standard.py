@@ -10,9 +10,10 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from cutjoint.fmu import c_compile
-from cutjoint.fmu.c_sources import LOG_CATEGORIES, sources, units_to_compile
+from cutjoint.fmu.c_sources import sources, units_to_compile
 from cutjoint.fmu.export import contents, export
+from cutjoint.native import c_compile
+from cutjoint.native.c_sources import LOG_CATEGORIES
 from fmpy.fmi1 import FMICallException
 from fmpy.validation import validate_fmu
 from fmu_tools import exported, get, initialize, instance, names, planned, put
@@ -87,9 +88,8 @@ def test_libraries_for_linux_run_on_old_systems(tmp_path: Path) -> None:
     pytest.importorskip("ziglang")
     if c_compile.here() != "linux64":
         pytest.skip("this machine is not linux64")
-    text = (
-        "#include <math.h>\ndouble f(double x); double f(double x) { return pow(x, x) + exp(x) + log(x); }\n"
-    )
+    text = '#include <math.h>\n__attribute__((visibility("default"))) double f(double x);\n'
+    text += "double f(double x) { return pow(x, x) + exp(x) + log(x); }\n"
     (tmp_path / "f.so").write_bytes(c_compile.compile_for("linux64", {"f.c": text}, ["f.c"]))
     done = subprocess.run(["nm", "-D", "f.so"], cwd=tmp_path, capture_output=True, text=True, check=True)
     needed = {tuple(map(int, found.split("."))) for found in re.findall(r"@+GLIBC_([\d.]+)", done.stdout)}
@@ -256,3 +256,23 @@ def test_initial_unknowns_depend_on_what_is_known_then() -> None:
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_it_is_valid(fmi: int) -> None:
     assert validate_fmu(str(exported("fourbar", fmi, marked=MARKED))) == []
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_a_time_that_is_too_late_for_a_step_is_refused(fmi: int) -> None:
+    """At 1e13 s a double's next is 2 ms later: a step of 1 ms was nine, at 1e300 s any number."""
+    log: list[tuple[int, str, str]] = []
+    for start in (1e9, 1e13, 1e300):
+        with instance(exported("fourbar", fmi), log=log) as fmu:
+            if fmi == 3:
+                fmu.enterInitializationMode(startTime=start)
+            else:
+                fmu.setupExperiment(startTime=start)
+                fmu.enterInitializationMode()
+            fmu.exitInitializationMode()
+            if start < 1e10:
+                fmu.doStep(start, 1e-3)
+                continue
+            with pytest.raises(FMICallException) as found:
+                fmu.doStep(start, 1e-3)
+            assert found.value.status == 3 and "can't be told from none" in log[-1][2]

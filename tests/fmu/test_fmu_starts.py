@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import Mechanism, Simulation, list_examples, load
+from bulk import bulk
+from cutjoint import Mechanism, Simulation, list_examples, load
 from cutjoint.model.compile.kernel import find_compiler
 from cutjoint.model.engine import Engine
 from random_mechanisms import random_loop
@@ -42,13 +43,14 @@ def agree(mechanisms: Iterable[Mechanism], starts: int, folder: Path) -> None:
     assert len(different) == borders <= max(1, asked / 1000), "\n".join(different)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", bulk(range(8), 1))
 def test_every_example(part: int, tmp_path: Path) -> None:
-    agree(map(load, EXAMPLES[part::4]), starts=50, folder=tmp_path)
+    agree(map(load, EXAMPLES[part::8]), starts=50, folder=tmp_path)
 
 
-def test_random_closed_mechanisms(tmp_path: Path) -> None:
-    agree(islice(random_closed(3), 10), starts=10, folder=tmp_path)
+@pytest.mark.parametrize("many", bulk([1, 10], 1))
+def test_random_closed_mechanisms(many: int, tmp_path: Path) -> None:
+    agree(islice(random_closed(3), many), starts=10, folder=tmp_path)
 
 
 @pytest.mark.slow

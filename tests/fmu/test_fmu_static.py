@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.fmu.c_compile import unit_flags
 from cutjoint.fmu.c_sources import units_to_compile
+from cutjoint.native.c_compile import unit_flags
 from fmpy import read_model_description
 from fmu_tools import exported, get, initialize, instance, names, put
 

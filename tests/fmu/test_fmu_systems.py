@@ -13,14 +13,13 @@ from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import fmpy
 import numpy as np
 import pytest
+from cutjoint import CutjointError, Simulation
 from cutjoint.fmu import terminals
-from cutjoint.fmu.reference import NAME, reference_files
+from cutjoint.fmu.reference_experiment import NAME, reference_files
 from cutjoint.fmu.shapes import FOLDER
-from cutjoint.fmu.ssp import component, write_ssp
-from cutjoint.model import CutjointError, Simulation
+from cutjoint.fmu.ssp.ssp import component, write_ssp
 from cutjoint.model.cli.main import main
 from fmpy import read_model_description, simulate_fmu
 from fmpy.fmi1 import FMICallException
@@ -32,11 +31,35 @@ from lxml import etree
 
 TORQUE, ANGLE = "motor.crank.torque", "joint.crank_pin.position"
 SHOWN = ("joint.*.position", "joint.*.velocity", "body.*.position", "body.*.orientation", "input.*", "energy")
-SCHEMAS = Path(fmpy.__file__).parent / "schema" / "fmi3"
 
 
 def fourbar(fmi: int = 2, scalar: bool = False) -> Path:
     return exported("fourbar", fmi, outputs=SHOWN, marked=("body.coupler.mass",), scalar=scalar)
+
+
+HOSTILE = {
+    "larger than 50 MB": " " * 60_000_000,
+    "entities are refused": '<!DOCTYPE a [<!ENTITY b "c">]><a/>',
+    "no element found": "<a>",
+    "unknown encoding": '<?xml version="1.0" encoding="x-no"?><a/>',
+}
+
+
+@pytest.mark.parametrize("why", HOSTILE)
+def test_a_foreign_fmu_that_is_none_is_refused(why: str, tmp_path: Path) -> None:
+    path = tmp_path / "it.fmu"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("modelDescription.xml", HOSTILE[why])
+    with pytest.raises(CutjointError, match=rf"it\.fmu' is not an FMU: .*{why}"):
+        component(path)
+
+
+def test_a_variable_without_a_type_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "it.fmu"
+    with zipfile.ZipFile(path, "w") as archive:
+        text = '<a><ModelVariables><ScalarVariable name="x"/></ModelVariables></a>'
+        archive.writestr("modelDescription.xml", text)
+    assert component(path).connectors == {}
 
 
 # -- systems ---------------------------------------------------------------------------------------
@@ -217,7 +240,12 @@ def test_an_importer_can_try_the_fmu_on_what_is_inside(fmi: int, kind: str) -> N
     with zipfile.ZipFile(fourbar(fmi)) as archive:
         texts = {n: archive.read(n).decode() for n in archive.namelist() if n.startswith(place)}
     manifest = etree.fromstring(texts[f"{place}/fmi-ls-manifest.xml"].encode())
-    etree.XMLSchema(file=str(SCHEMAS / "fmi3LayeredStandardManifest.xsd")).assertValid(manifest)
+    said = {key.rpartition("fmi-ls-")[2]: value for key, value in manifest.attrib.items()}
+    assert manifest.tag == "fmiReferences" and said["name"] == NAME and said["version"] == "1.0.0-beta.1"
+    assert all(key.startswith("{http://fmi-standard.org/fmi-ls-manifest}") for key in manifest.attrib)
+    roles = {f"{place}/{item.get('source')}": item.get("role") for item in manifest.iter("Related")}
+    assert {*roles} | {f"{place}/fmi-ls-manifest.xml"} == {*texts}
+    assert sorted(roles.values()) == ["configuration", "experiment/smoke-test", "result"]
     options = dict(line.split(", ") for line in texts[f"{place}/fourbar_ref.opt"].splitlines())
     tables = {}
     for which in ("in", "ref"):

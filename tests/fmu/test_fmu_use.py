@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 from fmpy import extract, read_model_description
 from fmpy.fmi1 import FMICallException
 from fmu_exchange import pointer
@@ -30,7 +30,7 @@ def fourbar(fmi: int = 3) -> Path:
 def marked() -> Any:
     from dataclasses import replace
 
-    from cutjoint.model import load
+    from cutjoint import load
 
     return replace(load("fourbar"), parameters={"mass": MARKED[0], "place": MARKED[1]})
 
@@ -268,6 +268,7 @@ int main(int n, char** word)
 """
 
 
+@pytest.mark.slow  # zig's first build for Windows alone takes minutes
 @pytest.mark.parametrize(
     ("name", "optimize", "wanted"),
     [("fourbar", 0, "joint.crank_pin.position"), ("stewart", 2, "joint.motor1.position")],

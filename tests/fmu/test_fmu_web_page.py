@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import Browser
-from cutjoint.fmu import export_page
-from cutjoint.fmu.page import plan_page
-from cutjoint.model import Simulation, load
+from cutjoint import Simulation, load
+from cutjoint.fmu.web.web_export import export_page, plan_page
+from cutjoint.model.base.errors import how_to_install
 from cutjoint.model.cli.main import USAGE, main
-from cutjoint.model.errors import brought_by
-from cutjoint.model.show import player
+from cutjoint.model.view import player
 from fmu_tools import exported, initialize, instance, without_limits
 
 Capture = pytest.CaptureFixture[str]
@@ -46,6 +45,7 @@ def browser(page: Path, tmp_path: Path) -> Iterator[Browser]:
         yield found
 
 
+@pytest.mark.browser
 def test_the_page_computes_what_the_native_fmu_computes(browser: Browser) -> None:
     theirs = browser.script(
         f"play(false), reset(), Array.from({{length: {STEPS}}}, (_, k) => {{"
@@ -69,6 +69,7 @@ def test_the_page_computes_what_the_native_fmu_computes(browser: Browser) -> Non
     np.testing.assert_allclose(theirs, ours, rtol=1e-10, atol=1e-10 * np.abs(ours).max())
 
 
+@pytest.mark.browser
 def test_it_runs_by_itself_and_its_controls_do_what_they_say(browser: Browser) -> None:
     browser.until("mechanism.time() > 0.2")
     assert re.match(
@@ -98,6 +99,7 @@ def says(browser: Browser) -> str:
     return str(browser.script("says.textContent"))
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("width, height", [(1000, 900), (500, 800)])
 def test_nothing_leaves_the_page_and_no_text_lies_on_another(
     page: Path, tmp_path: Path, width: int, height: int
@@ -119,6 +121,7 @@ def test_nothing_leaves_the_page_and_no_text_lies_on_another(
                 assert apart or a["top"] >= b["bottom"] or b["top"] >= a["bottom"], (a, b)
 
 
+@pytest.mark.browser
 def test_what_the_step_refuses_is_said(browser: Browser) -> None:
     browser.script("play(false), reset(), mechanism.drive(0, 1e250), play(true)")
     browser.until("!playing")
@@ -128,6 +131,7 @@ def test_what_the_step_refuses_is_said(browser: Browser) -> None:
     assert says(browser).startswith("0.00 s simulated")
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("name, followed", [("bicycle", True), ("fourbar", False)])
 def test_what_floats_is_followed(name: str, followed: bool, tmp_path: Path) -> None:
     """A bicycle a hundred metres further on is drawn as large as before; what stands would make all small."""
@@ -153,6 +157,7 @@ def test_what_floats_is_followed(name: str, followed: bool, tmp_path: Path) -> N
     assert (drawn[1] > 0.8 * drawn[0]) == followed, drawn
 
 
+@pytest.mark.browser
 def test_nothing_is_loaded_and_texts_stay_texts(tmp_path: Path) -> None:
     pytest.importorskip("ziglang", reason="ziglang, of the extra 'cross', is not installed")
     path = tmp_path / "nasty.html"
@@ -184,6 +189,6 @@ def test_without_a_compiler_for_it_the_page_says_what_to_install(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ziglang" else there(name))
     assert main(["export", NAME, "--page", str(tmp_path / "p.html")]) == USAGE
     assert capsys.readouterr().err == (
-        f"cutjoint: compiling for a web page needs a cross compiler; {brought_by('cross')}\n"
+        f"cutjoint: compiling for a web page needs a cross compiler; {how_to_install('cross')}\n"
     )
     assert not list(tmp_path.iterdir())

@@ -10,27 +10,39 @@ from pathlib import Path
 
 import pytest
 from cutjoint.fmu.c_sources import sources
-from cutjoint.model import thresholds
+from cutjoint.model.base import thresholds
 from fmu_tools import planned
 
-ROOT = Path(__file__).resolve().parents[1]
-HOME = ROOT / "model" / "thresholds.py"
-FLOORS = ("describe", "joints", "equations", "compile", "manifold", "run", "linear", "design")
+ROOT = Path(__file__).resolve().parents[2]
+HOME = ROOT / "model" / "base" / "thresholds.py"
+FLOORS = (
+    "describe",
+    "joints",
+    "equations",
+    "compile",
+    "manifold",
+    "run",
+    "control",
+    "linear",
+    "design",
+    "chain",
+)
 STRICT = [
-    *sorted((ROOT / "fmu" / "c").iterdir()),
+    *(path for room in ("native", "fmu", "realtime") for path in sorted((ROOT / room).glob("c/*"))),
+    *sorted((ROOT / "ros" / "control").rglob("*pp")),  # C++
     *(
         path
-        for room in ("fmu", "ros", *(f"model/{room}" for room in FLOORS))
+        for room in ("native", "fmu", "realtime", "ros", *(f"model/{room}" for room in FLOORS))
         for path in sorted((ROOT / room).glob("*.py"))
     ),
 ]
 # Small numbers that judge nothing about a mechanism: (file, literal) -> what it is.
 ALLOWED = {
-    ("numeric.c", "1e-15"): "round-off of a scalar product, where Jacobi's rotations end",
-    ("numeric.c", "1e-290"): "smallest square that a double can hold with all digits",
+    ("svd.c", "1e-15"): "round-off of a scalar product, where Jacobi's rotations end",
+    ("svd.c", "1e-290"): "smallest square that a double can hold with all digits",
     ("export.py", "1e-3"): "inner step by default, s",
     ("linear.py", "1e-3"): "communication step by default, s",
-    ("plan.py", "1e-3"): "inner step by default, s",
+    ("variable_layout.py", "1e-3"): "inner step by default, s",
     ("sensitivity.py", "1e-3"): "step by default, s",
     ("settings.py", "1e-6"): "shortest step that can be asked for, s",
     ("settings.py", "1e-3"): "slowest rate of diagnostics and the like that can be asked for, Hz",
@@ -92,7 +104,7 @@ def test_c_gets_its_thresholds_from_the_same_file() -> None:
     """What the core names in capitals is defined by the header that is generated, with Python's values."""
     header = sources(planned("fourbar"), 2)["tables.h"]
     defined = dict(re.findall(r"^#define (\w+) (\S+)$", header, re.M))
-    core = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "fmu" / "c").iterdir())
+    core = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "native" / "c").iterdir())
     shared = {name for name in named() if re.search(rf"\b{name}\b", core)}
     assert {"RANK", "ROUGHLY", "SAME_TIME"} <= shared
     assert {name: float(defined[name]) for name in shared} == {name: named()[name] for name in shared}

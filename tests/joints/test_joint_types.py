@@ -6,26 +6,28 @@ from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import pytest
 import random_mechanisms
 import test_properties
+from bulk import bulk
+from cutjoint import Joint, Mechanism, Motor, Simulation
 from cutjoint.fmu import export
-from cutjoint.model import Joint, Mechanism, Motor, Simulation
+from cutjoint.model.base.errors import DescriptionError
 from cutjoint.model.cartesian import CartesianSimulation
+from cutjoint.model.control.joint_values import JointValues
 from cutjoint.model.describe.check import check
 from cutjoint.model.describe.writer import write
-from cutjoint.model.errors import DescriptionError
 from cutjoint.model.joints.moves import Px, Py, Pz, Q, Rx
 from cutjoint.model.joints.rigid_motion import compose, pose, product
 from cutjoint.model.joints.rows import Across, Along, Ends
 from cutjoint.model.joints.types import LOCK_ROWS, TYPES, JointType, X, Y, Z
 from cutjoint.model.loading import read
-from cutjoint.model.robots.write_urdf import urdf
-from cutjoint.model.run.joint_values import JointValues
 from cutjoint.model.show.picture import draw
+from cutjoint.model.urdf.write_urdf import urdf
 from fmpy import simulate_fmu
 from random_mechanisms import ROLLING, Maker, quaternion_matrix, random_loop, random_tree, transform
 from scipy.spatial.transform import Rotation
@@ -71,7 +73,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_type_says_what_its_description_needs(name: str) -> None:
     kind = TYPES[name]
     assert kind.directed == (name not in UNDIRECTED)
-    assert kind.needs_across == (name == "universal")
+    assert kind.needs_across == (name in ("universal", "pin-in-slot"))
     rods = ("distance", "revolute-spherical", "translational-distance")
     assert kind.two_ends == (name in (*rods, "rolling", "rolling-ball"))
     assert kind.always_cut == (name in (*rods, *ROLLING))
@@ -183,7 +185,7 @@ new = pytest.mark.parametrize("kind", NEW)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_new_type_moves_alike_in_the_tree_and_cut(kind: str, reverse: bool, known: None) -> None:
     one, other = (Simulation(held(kind, cut, reverse), compile=False) for cut in (False, True))
-    assert [[c.name for c in s.tree.cuts] for s in (one, other)] == [[], ["hold"]]
+    assert [s.tree.cut_names for s in (one, other)] == [(), ("hold",)]
     assert one.tree.links[0].reverse == reverse
     names = [n for n in one.outputs() if n.split(".")[0] in ("joint", "body", "reaction", "energy")]
     assert {"joint.hold.position", "joint.hold.acceleration", "reaction.hold.moment"} <= set(names)
@@ -208,9 +210,16 @@ del PROPERTIES["test_joints_may_point_either_way"]
 
 
 @new
-@pytest.mark.parametrize("property", PROPERTIES)
+@pytest.mark.parametrize(
+    "property",
+    [
+        pytest.param(name, marks=[m for m in getattr(f, "pytestmark", ()) if m.name == "compiler"])
+        for name, f in PROPERTIES.items()
+    ],
+)
+@pytest.mark.parametrize("seed", bulk([3, 9], 1), ids="seed{}".format)
 def test_a_new_type_has_the_property(
-    kind: str, property: str, known: None, monkeypatch: pytest.MonkeyPatch
+    kind: str, property: str, seed: int, known: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tests of `test_properties.py`, on random mechanisms with the type in the tree and cut."""
     twin = random_mechanisms.moved
@@ -223,8 +232,7 @@ def test_a_new_type_has_the_property(
         PROPERTIES[property],
         CASES | {"kind": lambda _: kind, "monkeypatch": lambda _: monkeypatch},
     )
-    for seed in (3, 9):
-        holds(*(cases[name](seed) for name in signature(holds).parameters))
+    holds(*(cases[name](seed) for name in signature(holds).parameters))
 
 
 @new
@@ -274,6 +282,7 @@ def test_a_new_type_is_the_same_in_cartesian_coordinates(kind: str, known: None)
 
 
 @new
+@pytest.mark.compiler
 def test_a_new_type_runs_in_an_fmu(kind: str, known: None, tmp_path: Path) -> None:
     mechanism, path = held(kind, cut=True), tmp_path / "new.fmu"
     names = ["joint.hold.position", "joint.hold.velocity", "body.two.position"]
@@ -323,3 +332,13 @@ def test_a_new_type_is_drawn_with_its_marker_and_axes(kind: str, known: None) ->
 
 def test_the_new_types_are_gone_again() -> None:
     assert not set(NEW) & set(TYPES)
+
+
+@pytest.mark.parametrize("make", [random_tree, random_loop])
+def test_every_type_is_among_the_mechanisms_of_every_run(make: Any) -> None:
+    """Cut ones, too: what `make study` adds is more of the same."""
+    each_run = [seed.values[0] for seed in test_properties.SEEDS if not seed.marks]
+    for cut in (False, True):
+        wanted = {joint.type for seed in range(100) for joint in make(seed).joints if bool(joint.cut) >= cut}
+        found = {joint.type for seed in each_run for joint in make(seed).joints if bool(joint.cut) >= cut}
+        assert each_run and found == wanted

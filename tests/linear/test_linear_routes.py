@@ -1,8 +1,8 @@
 """The linear model by three roads on random closed-loop mechanisms, moving and under load.
 
 Automatic differentiation of the implicit form (what `linearize` uses), the recursions of paper 004
-(`linear/derivatives.py`, `linear/derivatives_closed.py`), and finite differences along the manifold:
-assembled poses, speeds that close the loops, Richardson extrapolation.
+(`papers/spencer_recursions.py`, `papers/spencer_closed_recursions.py`), and finite differences along the
+manifold: assembled poses, speeds that close the loops, Richardson extrapolation.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ import casadi as ca
 import numpy as np
 import pytest
 import scipy.linalg
-from cutjoint.model import Simulation
+from bulk import bulk
+from cutjoint import Simulation
 from cutjoint.model.compile.kernel import kernel
 from cutjoint.model.equations.kinematics import outward, position_rates
 from cutjoint.model.equations.loops import cut_loops, loop_jacobian
 from cutjoint.model.equations.terms import equations
 from cutjoint.model.equations.topology import start_coordinates
 from cutjoint.model.equations.traced import closure, dynamics, project_position, retraction
-from cutjoint.model.linear.derivatives_closed import basis, loop_rows, recursive_linear, weighted_slope
 from cutjoint.model.linear.exact import linear, tangent_map
 from cutjoint.model.linear.linearize import chart
 from cutjoint.model.loading import load
 from cutjoint.model.manifold.rank import rank
-from cutjoint.model.papers import spencer_linear
+from cutjoint.papers import spencer_linear
+from cutjoint.papers.spencer_closed_recursions import basis, loop_rows, recursive_linear, weighted_slope
 from random_mechanisms import random_loop
 
 BATCHES, SIZE = 20, 10  # random mechanisms in all: 200
@@ -43,11 +44,11 @@ class Case:
         random = np.random.default_rng(seed)
         # odd seeds have two cut joints, and get three bodies so that some freedom is left
         mechanism = random_loop(seed, 2 + seed % 2, forces=seed % 4 < 2)
-        self.eq = equations(mechanism)
+        self.eq = equations(mechanism, beside=False)  # the recursions know cut joints
         self.tree = self.eq.tree
         self.closure = kernel(closure(self.eq), False)
         self.q = start_coordinates(mechanism, self.tree)
-        g, G, _ = self.closure(self.q, NONE)
+        g, G, _ = self.closure(self.q, NONE, NONE)
         assert np.abs(g).max(initial=0.0) < 1e-13
         values, r = np.linalg.svd(G, compute_uv=False), rank(G)
         self.usable = 0 < r < self.tree.nv and values[r - 1] > 0.03
@@ -55,7 +56,7 @@ class Case:
         self.freedom = null.shape[1]
         self.v = null @ random.normal(size=self.freedom)
         self.u = 5 * random.normal(size=self.eq.u.numel())
-        if seed % 8 < 4:  # tangent space, or coordinate partitioning
+        if seed % 8 < 4 or not self.freedom:  # tangent space, or coordinate partitioning
             self.R = null.T
         else:
             picked = scipy.linalg.qr(null.T, mode="economic", pivoting=True)[2][: self.freedom]
@@ -67,13 +68,13 @@ class Case:
 
     def basis(self, q):
         """K(q) with R K = 1, G K = 0."""
-        G = self.closure(q, NONE)[1]
+        G = self.closure(q, NONE, NONE)[1]
         right = np.vstack([np.eye(self.freedom), np.zeros((len(G), self.freedom))])
         return np.linalg.lstsq(np.vstack([self.R, G]), right, rcond=1e-9)[0]
 
     def rates(self, q, v, u):
         """ẏ of a state near the given one: R times the rates of the displacement and of the speeds."""
-        dv = self.dynamics(q, v, u, NONE)[0]
+        dv = self.dynamics(q, v, NONE, u, NONE)[0]
         return np.concatenate([self.R @ self.displacement_rates(q, v), self.R @ dv])
 
     def displacement_rates(self, q, v):
@@ -98,7 +99,7 @@ class Case:
         if direction < f:
             q = self.retraction(q, h * self.K[:, direction])
             for _ in range(POSITION_SWEEPS):
-                q = self.project(q, NONE)
+                q = self.project(q, NONE, NONE)
         elif direction < 2 * f:
             y[direction - f] += h
         else:
@@ -163,12 +164,12 @@ def error(found, wanted):
     return worst
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", bulk(range(BATCHES), 1))
 def test_three_roads_agree(batch, monkeypatch):
     monkeypatch.setattr(ca, "cse", lambda x: x)  # changes the count of operations only, and takes long
     for seed, case in chosen(batch):
         R = case.symbolic_chart()
-        at = case.q, case.v, case.u, NONE
+        at = case.q, case.v, NONE, case.u, NONE
         exact = [np.array(x) for x in linear(case.eq, R)(*at)]
         recursive = [np.array(x) for x in recursive_linear(case.eq, R)(*at)]
         by_recursion, by_difference = error(recursive, exact), error(case.differences(), exact)
@@ -177,7 +178,7 @@ def test_three_roads_agree(batch, monkeypatch):
         assert by_difference < 1e-7
 
 
-@pytest.mark.parametrize("batch", [20, 21])
+@pytest.mark.parametrize("batch", bulk([20, 21], 1))
 def test_derivatives_of_the_loops(batch):
     """G = aJ, ∂_jG, Ġ, G̈ and K̇, K̈ against automatic differentiation of G, also off the manifold."""
     for seed, case in chosen(batch):
@@ -219,7 +220,7 @@ def check_loops(seed, case):
         assert np.abs(x - y).max(initial=0.0) < 1e-9 * max(1.0, np.abs(y).max(initial=0.0))
 
 
-@pytest.mark.parametrize("name", ["hexapod", "stewart"])
+@pytest.mark.parametrize("name", bulk(["stewart", "hexapod"], 1))
 def test_springs_in_balls_see_links_that_are_displaced_over_the_world(name):
     """The recursions displace and turn every link over the one before it, the automatic road not."""
     mechanism = load(name)
@@ -234,7 +235,7 @@ def test_springs_in_balls_see_links_that_are_displaced_over_the_world(name):
     s.run(0.05, step=1e-3)
     R = chart(s.engine, s.state, [motor.joint for motor in mechanism.motors]).R
     picked = ca.sparsify(ca.SX(ca.DM(R)))
-    at = s.q, s.v, s.u, s.p
+    at = s.at
     for one, other in zip(
         linear(s.equations, picked)(*at), recursive_linear(s.equations, picked)(*at), strict=True
     ):

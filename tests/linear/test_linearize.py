@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.linalg
-from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, SimulationError, Strut, load
+from bulk import bulk
+from cutjoint import Body, Frame, Joint, Mechanism, Simulation, SimulationError, Strut, load
 from cutjoint.model.cli.linearize import take_pose
 from cutjoint.model.cli.main import main
 from cutjoint.model.design.sensitivity import sensitivities
@@ -40,7 +41,7 @@ def test_multipliers_stiffness():
     """Gravity acts on the pivot's reaction alone; the stiffness must show it: ω² = (mgl + kl²)/(I + ml²)."""
     simulation = Simulation(pendulum_on_a_constraint(), compile=False)
     report = simulation.topology()
-    assert report.mobility == 1 and report.rows == 5
+    assert report.mobility == 1 and report.rows == 6  # of the cut beside the hinge
     model = simulation.linearize()
     values = model.eigenvalues()
     assert len(values) == 2
@@ -52,7 +53,7 @@ def test_multipliers_stiffness():
 CASES = ["stewart", "parallel_robot", "loader", "fourbar", "slider_crank", "hexapod", "delta"]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", bulk(CASES, {*CASES} - {"hexapod"}))
 def test_eigenvalues_do_not_depend_on_the_chart(name):
     simulation = Simulation(name, compile=False)
     (hold if simulation.inputs else settle)(simulation)
@@ -210,7 +211,9 @@ def test_conversions_and_files(tmp_path):
 
 def test_refusals():
     simulation = Simulation("stewart", compile=False)
-    with pytest.raises(SimulationError, match=r"has 3 freedom.s. here, but 2 independent coordinate"):
+    with pytest.raises(
+        SimulationError, match=r"has 3 degree.s. of freedom here, but 2 independent coordinate"
+    ):
         simulation.linearize(states=["motor1", "motor2"])
     with pytest.raises(SimulationError, match="joint 'ball2' is cut"):
         simulation.linearize(states=["motor1", "motor2", "ball2"])

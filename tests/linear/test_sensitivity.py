@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, load
+from cutjoint import Body, Joint, Simulation, load
+from cutjoint.model.base.errors import SimulationError
 from cutjoint.model.describe.mechanism import Mechanism
 from cutjoint.model.describe.parameters import default_vector, lookup, replace_value
 from cutjoint.model.design.eigenvalue_sensitivity import eigenvalue_sensitivities
 from cutjoint.model.design.sensitivity import motion_sensitivities, sensitivities
-from cutjoint.model.errors import SimulationError
 from cutjoint.model.run.equilibrium import settle
 from random_mechanisms import random_loop
 
@@ -30,13 +30,13 @@ class Twin:
         p = default_vector(replace_value(self.mechanism, path, lookup(self.mechanism, path) + change))
         follow = [k for k in range(s.tree.nv) if k not in held]
         for _ in range(20):
-            g, G = s.engine.closure(q, p)
+            g, G = s.engine.closure(q, s.s, p)
             delta = np.zeros(s.tree.nv)
             delta[follow] = np.linalg.lstsq(G[:, follow], -g, rcond=1e-9)[0]
-            q = s.kernel("retraction")(q, delta)
+            q = s.engine.kernels.retraction(q, delta)
             if np.abs(g).max() < 1e-14:
                 break
-        G, v = s.engine.closure(q, p)[1], v.copy()
+        G, v = s.engine.closure(q, s.s, p)[1], v.copy()
         v[follow] = np.linalg.lstsq(G[:, follow], -G[:, held] @ v[held], rcond=1e-9)[0]
         s.state = replace(s.state, q=q, v=v, u=np.asarray(u), p=p)
         return s
@@ -210,7 +210,7 @@ def test_a_vector_and_its_components_can_be_asked_for_together():
         ("hight", "body.leg1.mass", None, "did you mean 'height'"),
         ("body.platform.position[4]", "body.leg1.mass", None, "components 1 to 3"),
         ("height", "body.leg1.mas", None, "did you mean 'body.leg1.mass'"),
-        ("height", "body.leg1.mass", ["motor1"], "has 3 freedom"),
+        ("height", "body.leg1.mass", ["motor1"], "has 3 degree"),
         ("height", "body.leg1.mass", ["motor9"], "there is no joint 'motor9'"),
     ],
 )
@@ -250,3 +250,14 @@ def test_eigenvalues_move_as_the_linear_model_does(follow):
 def test_a_mechanism_in_motion_has_no_equilibrium_to_follow(moving):
     with pytest.raises(SimulationError, match="not at rest"):
         eigenvalue_sensitivities(moving, "body.leg1.mass", follow=True)
+
+
+def test_a_repeated_eigenvalue_does_not_hide_the_others():
+    """Two equal pendulums, and a third: all were refused, or arbitrary, because two are the same."""
+    bodies = tuple(Body(f"b{k}", 1.0, (0.0, -length, 0.0)) for k, length in enumerate((1.0, 1.0, 0.5)))
+    joints = tuple(Joint(f"j{k}", "revolute", "ground", body.name) for k, body in enumerate(bodies))
+    s = Simulation(Mechanism("three", bodies, joints, gravity=(0.0, -9.81, 0.0)), compile=False)
+    found = eigenvalue_sensitivities(s, "gravity[2]")
+    assert found.simple.sum() == 2 and np.isnan(found.matrix[~found.simple]).all()
+    for value, slope in zip(found.eigenvalues[found.simple], found.matrix[found.simple, 0], strict=True):
+        assert slope == pytest.approx(-0.5 * value / 9.81)  # λ² = g₂/l

@@ -7,9 +7,9 @@ from dataclasses import replace
 import mechanisms
 import numpy as np
 import pytest
-from cutjoint.model import Mechanism, Simulation, list_examples, load
+from cutjoint import Mechanism, Simulation, list_examples, load
 from cutjoint.model.engine import Engine
-from cutjoint.model.equations.least_reactions import exertable, joints_in_loops
+from cutjoint.model.equations.least_reactions import exertable, sharing
 from cutjoint.model.equations.terms import equations
 from cutjoint.model.manifold.rank import grows_beside_manifold
 from cutjoint.model.run.assembly import consistent_speeds
@@ -32,7 +32,7 @@ def test_a_millisecond_is_as_good_as_a_tenth_of_it(name: str) -> None:
     mechanism = replace(MAKE[name](), gravity=(2.0, 3.0, -9.0))
     rough, fine = end_of(mechanism, 1e-3), end_of(mechanism, 1e-4)
     assert np.abs(fine.v).max() > 0.3
-    assert np.abs(rough.q - fine.q).max() < 1e-9
+    assert np.abs(rough.q - fine.q).max() < 2e-9
 
 
 @pytest.mark.parametrize("name", MAKE)
@@ -63,7 +63,7 @@ def test_reactions_do_not_depend_on_the_cut(linkage: Mechanism) -> None:
     assert s.topology().not_unique
     for joint in linkage.joints:
         engine = Engine(with_cut(linkage, joint.name), compile=False)
-        assert joint.name in [cut.name for cut in engine.tree.cuts]
+        assert joint.name in engine.tree.cut_names
         other = Simulation(engine, start={j: [y[f"joint.{j}.position"]] for j in engine.tree.q})
         first = next(iter(engine.tree.v))
         speeds = {first: np.array([y[f"joint.{first}.velocity"]])}
@@ -95,7 +95,7 @@ def test_unique_reactions_are_met_by_stresses_of_no_loop(linkage: Mechanism) -> 
     E, W = (np.array(x) for x in exertable(s.equations)(s.q, s.p))
     stress = W @ null_space(E)
     assert stress.shape[1] == s.topology().rows - s.topology().rank_here
-    names = joints_in_loops(s.tree)
+    names = sharing(s.equations)
     for name, (force, moment) in s.topology().unique.items():
         part = stress.reshape(len(names), 2, 3, -1)[names.index(name)]
         for how, open_to in ((force, part[0]), (moment, part[1])):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import load
+from cutjoint import load
+from cutjoint.model.base.thresholds import FMU_SUBSTEPS
 from cutjoint.model.cli.main import main
-from cutjoint.model.hil.packets import WINDOW
-from cutjoint.model.thresholds import FMU_SUBSTEPS
+from cutjoint.model.control.packets import WINDOW
 from fmu_tools import exported, get, initialize, instance, names, put
 from loop_tools import Device, built, running, said_by
 
@@ -232,7 +232,7 @@ def test_the_command_writes_what_a_device_needs(
     assert main([*command, "--no-library"]) == 0 and "wrote bench/fourbar" in capsys.readouterr().out
     written = {path.name for path in Path("bench").iterdir()}
     device = {f"cutjoint_{what}.{kind}" for what in ("packets", "shared") for kind in ("h", "py")}
-    assert written == {"fourbar", "fourbar.conf", "native.h", *device}
+    assert written == {"fourbar", "fourbar.conf", "native.h", "cutjoint_key.h", *device}
     done = subprocess.run(["bench/fourbar", "--help"], capture_output=True, text=True, timeout=60)
     assert "parameters: gravity[1] gravity[2] gravity[3]\noutputs: energy\n" in done.stdout
     assert main(["realtime", "fourbar"]) == 2 and "-o FOLDER" in capsys.readouterr().err

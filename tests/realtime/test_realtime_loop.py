@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import random
@@ -18,18 +19,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.fmu.c_compile import unit_flags
-from cutjoint.fmu.c_sources import native_sources
-from cutjoint.fmu.plan import plan
-from cutjoint.fmu.realtime import OUTPUTS, PERIOD_MOST, PROGRAM, loop_headers
-from cutjoint.model import load
-from cutjoint.model.hil.packets import WRAP, Packet
-from cutjoint.model.hil.shared import SharedLoop
-from cutjoint.model.thresholds import FMU_SUBSTEPS
+from cutjoint import load
+from cutjoint.model.base.thresholds import FMU_SUBSTEPS
+from cutjoint.model.control.packets import BRAKE, MOTION, RESET, RESUME, STOP, WRAP, Packet
+from cutjoint.model.control.shared_memory import SharedLoop
+from cutjoint.native.c_compile import unit_flags
+from cutjoint.native.c_sources import native_sources
+from cutjoint.native.variable_layout import plan
+from cutjoint.realtime.build import OUTPUTS, PERIOD_MOST, PROGRAM, loop_headers
 from loop_tools import PATIENCE, Device, Running, built, running, said_by
 
 POSE = 0.2  # rad: at this pose gravity pulls the platform down
 START = [word for k in (1, 2, 3) for word in ("--start", f"motor{k}={POSE}")]
+SANE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
 LOCK_STEP = ["--mode", "lock_step", "--udp", "127.0.0.1:0"]
 
 
@@ -381,9 +383,7 @@ def test_memory_stays_flat_over_ten_million_steps() -> None:
 
 
 def test_it_is_clean_under_the_sanitizers(tmp_path: Path) -> None:
-    program = built(
-        "fourbar", optimize=0, flags=("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
-    )
+    program = built("fourbar", optimize=0, flags=SANE)
     file, chance = tmp_path / "run.npy", random.Random(6)
     name = f"/cutjoint-a-{os.getpid()}"
     options = [
@@ -406,6 +406,22 @@ def test_it_is_clean_under_the_sanitizers(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "report").read_text())["steps"] == 300
     code, said = said_by(program, "--measure", "--seconds", "0.05", "--lock", "0", "--priority", "0")
     assert code == 0 and "ERROR" not in said
+
+
+def test_starts_are_looked_for_among_those_there_are() -> None:
+    """Drives with states of their own, which have no start value: more coordinates than starts."""
+    program = built("servo_stewart", optimize=0, flags=SANE)
+    code, said = said_by(program, "--start", "nobody=1")
+    assert code == 2 and said.endswith("start: there is no 'nobody'\n") and "ERROR" not in said
+    n = len(load("servo_stewart").inputs())
+    with running(program, *LOCK_STEP, "--start", "motor1=0.1") as loop, Device(loop.port(), n) as device:
+        for flags in (0, MOTION, STOP, BRAKE, RESET, RESUME | MOTION) * 5:
+            device.step(
+                [0.1] * n if not flags & MOTION else [math.nan] * n + [0.1] * n + [math.nan] * 2 * n, flags
+            )
+        report = loop.stop()
+    assert "ERROR" not in loop.said and "runtime error" not in loop.said
+    assert (report["steps"], report["resets"], report["fault"]) == (25, 5, False)
 
 
 # -- other processors ----------------------------------------------------------------------------------------

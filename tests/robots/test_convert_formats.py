@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import Joint, Mechanism, Simulation, load
-from cutjoint.model.cli.convert import convert
+from bulk import bulk
+from cutjoint import Joint, Mechanism, Simulation, load
 from cutjoint.model.cli.main import main
-from cutjoint.model.loading import load_robot
-from cutjoint.model.robots.translate import Wishes
-from cutjoint.model.run.joint_values import JointValues
+from cutjoint.model.control.joint_values import JointValues
+from cutjoint.model.robots.convert_cli import convert
+from cutjoint.model.robots.load_robot import load_robot
+from cutjoint.model.robots.translate import ImportOptions
 from random_mechanisms import random_coupled
 from robot_files import DIALECTS
 
@@ -48,18 +49,18 @@ def posed(name: str) -> Mechanism:
 def read_back(mechanism: Mechanism, target: Path, loops: str) -> tuple[Mechanism, list[str]]:
     """What our reader makes of what our writer says, from the same start."""
     _, notes = convert(mechanism, target, loops)
-    wishes = Wishes()
+    wishes = ImportOptions()
     if target.suffix == ".sdf":
         given = next((note for note in notes if "--drive" in note), "--drive ").partition("--drive ")[2]
-        wishes = Wishes(drive=tuple(shlex.split(given)) if given else None)
-    elif "keyframe" in target.read_text():
-        wishes = Wishes(start="start")
+        wishes = ImportOptions(drive=tuple(shlex.split(given)) if given else None)
     elif target.suffix == ".urdf" and loops != "yaml":
         values = JointValues(Simulation(mechanism, compile=False))
         values.read()
         written = target.read_text()
         places = dict(zip(values.names, values.position.tolist(), strict=True))
-        wishes = Wishes(start={name: x for name, x in places.items() if f'<joint name="{name}"' in written})
+        wishes = ImportOptions(
+            start={name: x for name, x in places.items() if f'<joint name="{name}"' in written}
+        )
     return load_robot(target, wishes).mechanism, notes
 
 
@@ -102,7 +103,7 @@ def test_couplings_and_springs_are_kept(ending: str, loops: str, tmp_path: Path)
     assert [tie.ratio for tie in again.couplings] == [(1.0,), (-1.0,), (-1.0,)]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", bulk(range(4), 2))
 def test_coupled_mechanisms_of_all_kinds_are_kept_by_mjcf(seed: int, tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     mechanism = random_coupled(seed)
@@ -260,7 +261,7 @@ def pinocchio_accelerations(target: Path, places: dict[str, tuple[float, float, 
         joint = model.joints[model.getJointId(name)]
         q[joint.idx_q : joint.idx_q + joint.nq] = x if joint.nq == 1 else (np.cos(x), np.sin(x))
         v[joint.idx_v], tau[joint.idx_v] = dx, torque
-    beside = yaml_values(target.with_suffix(".yaml"))
+    beside = yaml_values(target.with_suffix(".loops.yaml"))
     loops, kept = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for pair, kind in zip(beside["closed_loop"], beside["type"], strict=True):
         ends = [model.frames[model.getFrameId(name)] for name in pair]
@@ -300,7 +301,7 @@ def test_pinocchio_accelerates_what_we_write_as_we_do(cut: str, tmp_path: Path) 
     mechanism = mechanism.with_start({name: s.q[at] for name, at in s.tree.q.items()})
     target = tmp_path / "x.urdf"
     convert(mechanism, target)
-    assert yaml_values(target.with_suffix(".yaml"))["type"] == ["3d" if cut == "ball" else "6d"] * 2
+    assert yaml_values(target.with_suffix(".loops.yaml"))["type"] == ["3d" if cut == "ball" else "6d"] * 2
     values = JointValues(s)
     values.read()
     rows = zip(values.names, values.position, values.velocity, values.effort, strict=True)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, load
+from cutjoint import Simulation, load
+from cutjoint.model.base.errors import DescriptionError
 from cutjoint.model.cli.main import main
-from cutjoint.model.errors import DescriptionError
-from cutjoint.model.loading import load_robot
 from cutjoint.model.manifold.gaps import open_loop
-from cutjoint.model.robots.translate import Wishes
+from cutjoint.model.robots.load_robot import load_robot
+from cutjoint.model.robots.translate import ImportOptions
 from robot_files import DIALECTS, DRAWN, LINKS, MJCF, ONE, PAIR, SDF, TWO, frame, hinge, inertial, urdf
 
 
@@ -24,7 +24,7 @@ def written(folder: Path, name: str, text: str, beside: str = "") -> Path:
     return path
 
 
-def motion(path: Path, wishes: Wishes | None = None, crank: float = 0.1) -> dict[str, float]:
+def motion(path: Path, wishes: ImportOptions | None = None, crank: float = 0.1) -> dict[str, float]:
     """Where the joints that all dialects have are, and how they move, the crank held there and turning."""
     mechanism = load_robot(path, wishes).mechanism
     turning = tuple(replace(j, speed=(1.3,)) if j.name == "turn" else j for j in mechanism.joints)
@@ -204,7 +204,7 @@ DRAKE_SDF = {
 def test_drakes_tags_close_loops_of_sdf(tag: str, tmp_path: Path) -> None:
     head, _, _ = SDF.partition('<joint name="pin"')
     path = written(tmp_path, "robot.sdf", f"{head}{DRAKE_SDF[tag]}<drake:other/></model></sdf>")
-    wishes = Wishes(drive=("turn",))
+    wishes = ImportOptions(drive=("turn",))
     same(motion(written(tmp_path, "plain.sdf", SDF), wishes), motion(path, wishes))
     assert "left out: <drake:other>" in load_robot(path).report
 
@@ -223,7 +223,7 @@ LIMITED = '<limit lower="-1" upper="1.5" effort="3" velocity="9"/><dynamics damp
 
 def test_loop_joints_keep_limits_damping_and_motors(tmp_path: Path) -> None:
     text = DIALECTS["loop"][0].replace("</loop>", f"{LIMITED}</loop>")
-    mechanism = load_robot(written(tmp_path, "robot.urdf", text), Wishes(drive=("pin",))).mechanism
+    mechanism = load_robot(written(tmp_path, "robot.urdf", text), ImportOptions(drive=("pin",))).mechanism
     pin = mechanism.joint("pin")
     assert (pin.limits, pin.damping, pin.friction) == ((-1.0, 1.5), (0.2,), (0.1,))
     assert [(m.joint, m.limit) for m in mechanism.motors] == [("pin", 3.0)]
@@ -255,7 +255,7 @@ def test_gazebo_joints_of_two_axes_and_their_dynamics(tmp_path: Path) -> None:
 
 def test_a_loops_file_is_for_urdf_alone(tmp_path: Path) -> None:
     loops = written(tmp_path, "loops.yaml", "closed_loop: []")
-    refused(written(tmp_path, "robot.sdf", SDF), "leave --loops out", Wishes(loops=loops))
+    refused(written(tmp_path, "robot.sdf", SDF), "leave --loops out", ImportOptions(loops=loops))
 
 
 def test_what_is_not_read_is_told(tmp_path: Path) -> None:
@@ -269,15 +269,15 @@ def test_what_is_not_read_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["1.4", "1.5", "1.7", "1.11"])
 def test_sdf_moves_as_urdf(version: str, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    reference = motion(written(tmp_path / "a", "robot.urdf", *DRAWN["loop"]), Wishes(drive=("turn",)))
+    reference = motion(written(tmp_path / "a", "robot.urdf", *DRAWN["loop"]), ImportOptions(drive=("turn",)))
     path = written(tmp_path, "robot.sdf", SDF.replace("1.7", version))
-    same(reference, motion(path, Wishes(drive=("turn",))))
+    same(reference, motion(path, ImportOptions(drive=("turn",))))
 
 
 # -- what is said and refused -----------------------------------------------------------------------------
 
 
-def refused(path: Path, sentence: str, wishes: Wishes | None = None) -> None:
+def refused(path: Path, sentence: str, wishes: ImportOptions | None = None) -> None:
     with pytest.raises(DescriptionError, match=sentence) as caught:
         load_robot(path, wishes)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
@@ -363,7 +363,9 @@ def test_inertias_that_no_body_has(tmp_path: Path) -> None:
     assert xx + yy == pytest.approx(zz) and zz == pytest.approx(0.0201)
     path = written(tmp_path, "far.urdf", one("0.01 0.01 0.1"))
     refused(path, "link 'b' has the principal moments.*--accept-inertia")
-    assert load_robot(path, Wishes(accept_inertia=True)).mechanism.body("b").inertia[0] == pytest.approx(0.05)
+    assert load_robot(path, ImportOptions(accept_inertia=True)).mechanism.body("b").inertia[
+        0
+    ] == pytest.approx(0.05)
 
 
 def test_in_a_plane_other_moments_have_no_effect(reference, tmp_path: Path) -> None:
@@ -434,11 +436,11 @@ def test_floating_bases_and_driven_joints_are_chosen(tmp_path: Path) -> None:
             '<link name="base"/>', f'<link name="base">{inertial(1.0, "0 0 0", "1 1 1")}</link>'
         ),
     )
-    mechanism = load_robot(path, Wishes(base="floating", drive=("t*", "knee"))).mechanism
+    mechanism = load_robot(path, ImportOptions(base="floating", drive=("t*", "knee"))).mechanism
     assert mechanism.joint("base_base").type == "free" and mechanism.inputs() == ("turn", "knee")
-    refused(path, "there is no joint 'turm'.*did you mean 'turn'", Wishes(drive=("turm",)))
-    refused(path, "start: there is no joint 'x'", Wishes(start={"x": 1.0}))
-    refused(path, "only MJCF files have keyframes", Wishes(start="home"))
+    refused(path, "there is no joint 'turm'.*did you mean 'turn'", ImportOptions(drive=("turm",)))
+    refused(path, "start: there is no joint 'x'", ImportOptions(start={"x": 1.0}))
+    refused(path, "only MJCF files have keyframes", ImportOptions(start="home"))
 
 
 @pytest.mark.parametrize(
@@ -490,60 +492,3 @@ def test_import_writes_our_description_and_tells_the_gap(tmp_path: Path, capsys)
     assert main(["import", str(tmp_path / "none.urdf")]) == 2
     assert main(["show", str(path)]) == 0
     assert main(["assemble", str(path), "-o", str(tmp_path / "other.yaml")]) == 0
-
-
-XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
-<xacro:include filename="{}"/><xacro:property name="mass" value="${{2 * 0.5}}"/>
-<link name="base"/><xacro:bar name="arm" m="${{mass}}"/><joint name="pin" type="continuous">
-<parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
-MACRO = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro">
-<xacro:macro name="bar" params="name m"><link name="${name}">
-<inertial><origin xyz="0.5 0 0"/><mass value="${m}"/><inertia ixx="0.01" iyy="${m / 12}" izz="${m / 12}"
-ixy="0" ixz="0" iyz="0"/></inertial></link></xacro:macro></robot>"""
-
-
-def test_xacro_is_expanded(tmp_path: Path) -> None:
-    pytest.importorskip("xacro")
-    (tmp_path / "bar.xacro").write_text(MACRO)
-    mechanism = load(written(tmp_path, "robot.xacro", XACRO.format("bar.xacro")))
-    assert mechanism.body("arm").mass == 1.0 and mechanism.body("arm").inertia[1] == pytest.approx(1 / 12)
-
-
-def test_xacro_finds_the_package_it_is_in(tmp_path: Path) -> None:
-    """By its package.xml, or else by the name of a folder; nothing needs to be sourced."""
-    pytest.importorskip("xacro")
-    for folder in ("copy/robots", "copy/urdf", "plain/urdf"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "copy/package.xml").write_text("<package><name> arms </name></package>")
-    (tmp_path / "copy/urdf/bar.xacro").write_text(MACRO)
-    path = written(tmp_path / "copy/robots", "robot.xacro", XACRO.format("$(find arms)/urdf/bar.xacro"))
-    assert load(path).body("arm").mass == 1.0
-    (tmp_path / "plain/urdf/bar.xacro").write_text(MACRO)
-    path = written(tmp_path / "plain/urdf", "robot.xacro", XACRO.format("$(find plain)/urdf/bar.xacro"))
-    assert load(path).body("arm").mass == 1.0
-    path = written(tmp_path / "plain/urdf", "robot.xacro", XACRO.format("$(find arms)/urdf/bar.xacro"))
-    refused(path, "no package 'arms' around the file")
-
-
-def test_xacro_reads_nothing_outside_its_folder(tmp_path: Path) -> None:
-    pytest.importorskip("xacro")
-    (tmp_path / "in").mkdir()
-    (tmp_path / "bar.xacro").write_text(MACRO)
-    refused(written(tmp_path / "in", "robot.xacro", XACRO.format("../bar.xacro")), "outside the folder")
-    (tmp_path / "in" / "bar.xacro").write_text("<!DOCTYPE a [<!ENTITY b 'c'>]>" + MACRO)
-    refused(written(tmp_path / "in", "robot.xacro", XACRO.format("bar.xacro")), "entities are refused")
-    secret = XACRO.format("bar.xacro").replace("2 * 0.5", "xacro.load_yaml('/etc/hostname')")
-    (tmp_path / "in" / "bar.xacro").write_text(MACRO)
-    refused(written(tmp_path / "in", "robot.xacro", secret), "outside the folder")
-
-
-def test_xacro_that_never_ends_is_stopped(tmp_path: Path, monkeypatch) -> None:
-    pytest.importorskip("xacro")
-    monkeypatch.setattr("cutjoint.model.robots.read_urdf.LONGEST_EXPANSION", 3)
-    (tmp_path / "bar.xacro").write_text(MACRO)
-    endless = XACRO.format("bar.xacro").replace("2 * 0.5", "9**9**9**9")
-    refused(written(tmp_path, "robot.xacro", endless), "takes longer than 3 s|xacro: ")
-    refused(
-        written(tmp_path, "robot.xacro", XACRO.format("bar.xacro").replace("mass}", "weight}")),
-        "xacro: .*weight",
-    )

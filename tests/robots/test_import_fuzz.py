@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import Mechanism, Simulation, load
-from cutjoint.model.cli.convert import convert
-from cutjoint.model.errors import CutjointError
-from cutjoint.model.loading import load_robot
+from cutjoint import Mechanism, Simulation, load
+from cutjoint.model.base.errors import CutjointError
+from cutjoint.model.robots.convert_cli import convert
+from cutjoint.model.robots.load_robot import load_robot
 from robot_files import DIALECTS, DRAWN, MJCF, ONE, SDF, TWO
 
 COUPLED = '<joint joint1="knee" joint2="swing" polycoef="0 1 2 0 0"/><weld body1="crank" body2="coupler"/>'

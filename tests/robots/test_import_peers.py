@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import Simulation
-from cutjoint.model.loading import load_robot
-from cutjoint.model.robots.translate import Wishes
+from cutjoint import Simulation
+from cutjoint.model.robots.load_robot import load_robot
+from cutjoint.model.robots.translate import ImportOptions
 from robot_files import CRANK, FRAMES, LINKS, MJCF, ONE, PAIR, TWO, hinge, inertial
 from scipy.spatial.transform import Rotation
 
@@ -44,7 +44,7 @@ def random_urdf(seed: int) -> str:
 
 def terms(s: Simulation, joints: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Mass matrix and bias C v − τ_g of our tree, rows in the order of these joints."""
-    M, _, right, _, _ = s.kernel("coefficients")(s.q, s.v, s.u, s.p)
+    M, _, right, _, _ = s.engine.kernels.coefficients(*s.at)
     order = [s.tree.v[name].start for name in joints]
     return M[np.ix_(order, order)], -right[order]
 
@@ -241,7 +241,7 @@ def test_balls_and_free_bodies_are_mujocos(tmp_path: Path) -> None:
         np.testing.assert_allclose(R, d.body(body).xmat.reshape(3, 3), atol=1e-12)
     turned = Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_quat()
     quat = tuple(float(x) for x in (turned[3], *turned[:3]))
-    posed = load_robot(path, Wishes(base="fixed", start={"ball": quat})).mechanism
+    posed = load_robot(path, ImportOptions(base="fixed", start={"ball": quat})).mechanism
     assert [j.type for j in posed.joints] == ["spherical"]
     d.qpos[7:11] = quat
     mujoco.mj_forward(m, d)

@@ -15,19 +15,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cutjoint import Simulation
 from cutjoint.fmu.export import export
-from cutjoint.model import Simulation
 from cutjoint.model.cli.main import main
-from cutjoint.model.cli.view import find_port
 from cutjoint.model.describe.mechanism import outer_name
 from cutjoint.model.describe.yaml_text import parse
 from cutjoint.model.joints.euler import rotation
 from cutjoint.model.joints.types import TYPES
-from cutjoint.model.loading import load_robot
+from cutjoint.model.robots.load_robot import load_robot
 from cutjoint.model.robots.read_mjcf import _without_meshes
-from cutjoint.model.robots.translate import Wishes
-from cutjoint.model.show.view import Viewer
-from cutjoint.model.verify.motion import WatchedMotion, apart, moved
+from cutjoint.model.robots.translate import ImportOptions
+from cutjoint.model.verify.motion import WatchedMotion, apart, move
+from cutjoint.model.view.cli import find_port
+from cutjoint.model.view.view import Viewer
 from fmu_tools import get, initialize, instance, names, put
 from ros_client import Client, new_domain, node
 from scipy.optimize import least_squares
@@ -35,7 +35,7 @@ from scipy.spatial.transform import Rotation
 from std_msgs.msg import Float64MultiArray
 from test_import_peers import placed, terms
 
-FOLDER = Path(os.environ.get("CUTJOINT_ROBOTS") or Path(__file__).parents[2] / "shared" / "robots")
+FOLDER = Path(os.environ.get("CUTJOINT_ROBOTS") or Path(__file__).parents[3] / "shared" / "robots")
 FILES = sorted(p for p in FOLDER.rglob("*") if p.suffix in (".urdf", ".xml", ".sdf"))
 pytestmark = [
     pytest.mark.slow,
@@ -81,7 +81,7 @@ def lost(simulation: Simulation, motion: WatchedMotion) -> float:
 def test_it_loads_closes_swings_and_is_exported_and_shown(path: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # compiled anew
     began = cpu()
-    mechanism, _ = load_robot(path, Wishes(base="fixed"))
+    mechanism, _ = load_robot(path, ImportOptions(base="fixed"))
     loaded = cpu()
     simulation = Simulation(mechanism)
     gap = float(np.abs(simulation.closure()[0]).max(initial=0.0))
@@ -92,7 +92,7 @@ def test_it_loads_closes_swings_and_is_exported_and_shown(path: Path, tmp_path: 
     simulation.step(1e-3)
     ready = cpu()
     simulation.reset()
-    motion = moved(simulation, simulation.state, 1000, 1e-3, lambda part: None, finer=4)
+    motion = move(simulation, simulation.state, 1000, 1e-3, lambda part: None, finer=4)
     energy = lost(simulation, motion)
     swung = apart(simulation, motion.states[-1:], motion.states[:1])
     found = simulation.topology()
@@ -263,7 +263,7 @@ def test_open_trees_are_pinocchios(path: Path, tmp_path: Path) -> None:
         both = [pin.getFrameClassicalAcceleration(model, data, k, axes) for k in frames.values()]
         rest = np.concatenate([x for each in both for x in (each.linear, each.angular)])
         a = np.linalg.lstsq(mine, rest - drift, rcond=None)[0]
-        M, _, right, _, _ = s.kernel("coefficients")(s.q, s.v, s.u, s.p)
+        M, _, right, _, _ = s.engine.kernels.coefficients(*s.at)
         wanted = pin.crba(model, data, q)
         wanted = np.triu(wanted) + np.triu(wanted, 1).T
         force = pin.rnea(model, data, q, v, 0 * v)
@@ -299,7 +299,7 @@ def test_a_platform_is_driven_by_its_pistons_as_fmu_and_as_ros_node(
 ) -> None:
     """Six freedoms, and pistons that lift it: FMU, node and engine agree."""
     monkeypatch.setattr("processes.PATIENCE", 1200)  # seconds: the node compiles it first
-    wishes = Wishes(base="fixed", drive=("piston?_prismatic_joint",))
+    wishes = ImportOptions(base="fixed", drive=("piston?_prismatic_joint",))
     mechanism = load_robot(path, wishes).mechanism
     assert len(mechanism.motors) == 6
     target = tmp_path / "platform.yaml"

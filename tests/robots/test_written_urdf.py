@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation
+from cutjoint import Body, Frame, Joint, Mechanism, Simulation
+from cutjoint.model.base.errors import DescriptionError
+from cutjoint.model.control.joint_values import JointValues
 from cutjoint.model.equations.single_joints import chain
-from cutjoint.model.errors import DescriptionError
 from cutjoint.model.joints.angles import angle_rates, yaw_pitch_roll
-from cutjoint.model.robots.write_urdf import urdf
-from cutjoint.model.run.joint_values import JointValues
+from cutjoint.model.urdf.write_urdf import urdf
 from scipy.spatial.transform import Rotation
 
 

@@ -23,6 +23,7 @@ int main(int argc, char ** argv)
     }
     Mechanism mechanism(parameters);
     std::vector<Sensor *> sensors;
+    std::string refused;
     for (std::string line; std::getline(std::cin, line); ) {
       std::istringstream words(line);
       std::string what, joint, kind;
@@ -52,6 +53,10 @@ int main(int argc, char ** argv)
           mechanism.read();
           if (!mechanism.write(value)) {
             std::printf("fault %s\n", mechanism.fault().c_str());
+          }
+          if (mechanism.refused() != refused) {
+            refused = mechanism.refused();
+            std::fprintf(stderr, "refused: %s\n", refused.c_str());
           }
         }
       } else if (what == "show") {

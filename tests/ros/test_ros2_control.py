@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import functools
-import shutil
+import itertools
+import re
 import subprocess
 import xml.etree.ElementTree as xml
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.fmu.realtime import build_realtime
-from cutjoint.model import Simulation, list_examples, load
+from cutjoint import Simulation, list_examples, load
+from cutjoint.model.base.errors import CutjointError
 from cutjoint.model.cli.main import main
+from cutjoint.model.control.command_law import POSITION, VELOCITY
+from cutjoint.model.control.computed_torque import Drives, Wanted
+from cutjoint.model.control.frame_readings import Reaction
+from cutjoint.model.control.joint_values import JointValues
+from cutjoint.model.control.wrench_sensors import with_wrench_sensors
 from cutjoint.model.equations.single_joints import value_names
 from cutjoint.model.equations.terms import equations
-from cutjoint.model.run.drives import POSITION, VELOCITY, Drives, Wanted
-from cutjoint.model.run.joint_values import JointValues
-from cutjoint.ros.control_files import POSE, built_with, control_urdf, controllers, driven_joints, platform
+from cutjoint.realtime.build import build_realtime
+from cutjoint.ros.control.files import (
+    POSE,
+    WRENCH,
+    built_with,
+    control_urdf,
+    controllers,
+    driven_joints,
+    platform,
+)
 from fmu_tools import folder
 from ruamel.yaml import YAML
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CONTROL = ROOT / "ros" / "control"
 SANE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 H = 1e-3
@@ -32,21 +46,21 @@ START = "motor1=0.2 motor2=0.1 motor3=0.15"
 def host() -> Path:
     """A program around the class, compiled without ROS."""
     where = folder() / "control"
-    (where / "cutjoint_control").mkdir(parents=True)
-    shutil.copy(ROOT / "fmu" / "c" / "native.h", where / "cutjoint_control")
+    where.mkdir()
     units = [CONTROL / "src" / unit for unit in ("mechanism.cpp", "motion.cpp")]
     units.append(Path(__file__).with_name("control_host.cpp"))
     command = ["g++", "-std=c++17", "-O0", "-g", "-Wall", "-Wextra", "-Werror", *SANE]
-    command += [f"-I{CONTROL / 'include'}", f"-I{where}", *map(str, units), "-ldl", "-o", str(where / "host")]
+    command += [f"-I{CONTROL / 'include'}", *map(str, units), "-ldl", "-o", str(where / "host")]
     subprocess.run(command, check=True)
     return where / "host"
 
 
 @functools.cache
 def library() -> Path:
-    outputs = [word for word in built_with(load("stewart"), "stewart") if "." in word]
-    where = folder() / "control-library"
-    build_realtime("stewart", where, outputs=outputs, parameters=("gravity",), optimize=1)
+    where, words = folder() / "control-library", built_with(load("stewart"), "stewart")
+    chosen = {option: [b for a, b in itertools.pairwise(words) if a == option] for option in words}
+    outputs, wrenches = chosen["--output"], chosen["--wrench"]
+    build_realtime("stewart", where, outputs=outputs, wrenches=wrenches, parameters=("gravity",), optimize=1)
     return where / "stewart.so"
 
 
@@ -172,16 +186,85 @@ def test_gravity_and_step_come_from_parameters() -> None:
 
 
 def test_sensors_show_pose_and_wrench() -> None:
+    """Wrenches as the node tells them: in the child's axes and about its origin."""
     script = "sensor pose body platform\nsensor wrench joint ball2\n"
-    (shown,) = played(f"{script}write {H} 50\nshow\n", "hold=false", f"start={START}")
+    (shown,) = played(f"{script}write {H} 200\nshow\n", "hold=false", f"start={START}")
     simulation, _, _ = engine()
-    for _ in range(50):
+    for _ in range(200):
         simulation.step(H)
     found = simulation.outputs()
     pose = [*found["body.platform.position"], *np.roll(found["body.platform.orientation"], -1)]
     assert [shown[f"pose/{name}"][0] for name in POSE] == pytest.approx(pose, abs=1e-9)
-    force = [shown[f"wrench/force.{x}"][0] for x in "xyz"]
-    assert force == pytest.approx(list(found["reaction.ball2.force"]), rel=1e-6, abs=1e-6)
+    wrench = np.ravel(Reaction(simulation, "ball2").read(simulation.output_vector()))
+    assert [shown[f"wrench/{name}"][0] for name in WRENCH] == pytest.approx(wrench, rel=1e-6, abs=1e-6)
+    assert np.abs(wrench[:3] - found["reaction.ball2.force"]).max() > 1e-2  # which is in the world's axes
+
+
+@pytest.mark.parametrize("name, ground", [("stewart", False), ("arm", False), ("mcpherson", True)])
+def test_wrench_sensors_are_the_node_s_reactions(name: str, ground: bool) -> None:
+    """Of every joint, tree and cut, also of one whose child is ground."""
+    described = load(name)
+    if ground:
+        turned = [
+            replace(j, parent=j.child, child=j.parent, on_parent=j.on_child, on_child=j.on_parent)
+            for j in described.joints
+            if j.parent == "ground"
+        ][:1]
+        kept = [j for j in described.joints if j.name != turned[0].name]
+        described = replace(described, joints=(*turned, *kept))
+    more, names = with_wrench_sensors(described, ["*"])
+    simulation = Simulation(more, compile=False)
+    simulation.step(H)
+    found, y = simulation.outputs(), simulation.output_vector()
+    assert len(names) == len(described.joints) and ground == any(
+        j.child == "ground" for j in described.joints
+    )
+    for joint, sensor in zip(described.joints, names, strict=True):
+        wrench = [found[f"sensor.{sensor}.{what}"] for what in ("force", "torque")]
+        told = np.ravel(Reaction(simulation, joint.name).read(y))
+        assert np.ravel(wrench) == pytest.approx(told, rel=1e-6, abs=1e-6 * (1 + np.abs(told).max())), sensor
+
+
+def test_a_wrench_of_no_joint_and_a_name_that_is_taken_are_mistakes() -> None:
+    with pytest.raises(CutjointError, match="there is no joint 'bal1'; did you mean 'ball1'"):
+        with_wrench_sensors(load("stewart"), ["bal1"])
+    once, _ = with_wrench_sensors(load("stewart"), ["ball1"])
+    with pytest.raises(CutjointError, match="'ball1_wrench' is taken"):
+        with_wrench_sensors(once, ["ball1"])
+    assert with_wrench_sensors(once, []) == (once, [])
+
+
+def test_controllers_are_obeyed_after_the_hardware_is_activated_again() -> None:
+    """What they took before, while it was down, or at all: it is still theirs, and they command anew."""
+    told = "take motor1/position motor2/effort motor3/velocity\n"
+    orders = "command motor1 position 0.3\ncommand motor2 effort 3\ncommand motor3 velocity 0.1\n"
+    (once,) = played(f"{told}{orders}write {H} 100\nshow\n", f"start={START}")
+    again, held = f"reset\n{orders}write {H} 100\nshow\n", f"reset\nwrite {H} 100\nshow\n"
+    for script in (f"{told}{again}", f"{told}{orders}write {H} 50\n{again}", f"{told}{orders}{again}{again}"):
+        assert all(shown == once for shown in played(script, f"start={START}"))
+    (still,) = played(f"{told}{orders}write {H} 50\n{held}", f"start={START}")  # no command from before
+    assert still["motor1"][0] == pytest.approx(0.2, abs=1e-9)
+
+
+def test_a_controller_that_ended_while_the_hardware_was_down_gives_way_to_the_next() -> None:
+    script = f"take motor1/effort\ncommand motor1 effort 2\nwrite {H} 20\nreset\n"
+    script += f"take motor1/position\ncommand motor1 position 0.3\nwrite {H} 1000\nshow\n"
+    (shown,) = played(script, f"start={START}")
+    assert shown["motor1"][0] == pytest.approx(0.3, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "order, word",
+    [("effort 1e9", "effort 1e+09"), ("effort inf", "effort inf"), ("position -1e7", "position -1e+07")],
+)
+def test_what_no_drive_can_do_is_said_once(order: str, word: str) -> None:
+    kind = order.split()[0]
+    script = (
+        f"take motor1/{kind}\ncommand motor1 {order}\nwrite {H} 300\ncommand motor1 {kind} 0.1\nwrite {H} 9\n"
+    )
+    done = subprocess.run([host(), f"library={library()}"], input=script, capture_output=True, text=True)
+    first, last = done.stderr.splitlines()
+    assert done.returncode == 0 and f"joint 'motor1' is told the {word}" in first and last == "refused: "
 
 
 @pytest.mark.parametrize(
@@ -204,7 +287,10 @@ def test_sensors_show_pose_and_wrench() -> None:
             "'motor1' can't follow a motion and",
         ),
         ([], "sensor a body leg1\n", "has no output 'body.leg1.position[1]'"),
-        ([], "sensor a leg leg1\n", "needs a parameter 'body'"),
+        ([], "sensor a joint hinge1\n", "make it with 'cutjoint realtime --wrench hinge1'"),
+        ([], "sensor a leg leg1\n", "sensor 'a' has no parameter 'leg'; there is body, joint"),
+        (["gravty=0"], "", "the hardware has no parameter 'gravty'; there is library, mode, step"),
+        (["sensor="], "", "has no parameter 'sensor'"),
     ],
 )
 def test_mistakes_are_thrown_as_one_sentence(parameters: list[str], script: str, sentence: str) -> None:
@@ -213,10 +299,32 @@ def test_mistakes_are_thrown_as_one_sentence(parameters: list[str], script: str,
     assert done.returncode == 2 and sentence in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_drives_with_states_of_their_own_move_as_the_engine_s_and_begin_anew() -> None:
+    """They have no start value: more coordinates than starts, among which names are looked for."""
+    where = folder() / "control-servo"
+    build_realtime("servo_stewart", where, optimize=0, flags=SANE)
+    command = [host(), f"library={where / 'servo_stewart.so'}"]
+    done = subprocess.run([*command, "start=nobody=1"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stderr.endswith("parameter 'start': there is no joint 'nobody'\n")
+    orders = f"command motor1 position 0.15\nwrite {H} 50\nshow\n"
+    parameters = f"library={where / 'servo_stewart.so'}", "start=motor1=0.1"
+    first, again = played(f"take motor1/position\n{orders}reset\n{orders}", *parameters)
+    assert again == first  # the drives' own states begin anew, too
+    simulation = Simulation("servo_stewart", start={"motor1": 0.1})
+    values = JointValues(simulation)
+    drives = Drives(simulation, values, 20.0)
+    wanted = drives.held().changed(0, POSITION, 0.15)
+    for _ in range(50):
+        simulation.set_inputs(drives.forces(wanted, 20.0))
+        simulation.step(H)
+    same(first, values)
+
+
 @pytest.mark.parametrize("name", ["stewart", "arm", "loader", "delta"])
 def test_urdf_and_controllers_name_the_same_joints(name: str) -> None:
     mechanism = load(name)
-    block = xml.fromstring(control_urdf(mechanism, f"{name}.so", step="0.001")).find("ros2_control")
+    root = xml.fromstring(control_urdf(mechanism, f"{name}.so", step="0.001"))
+    block = root.find("ros2_control")
     assert block is not None and block.findtext("hardware/plugin") == "cutjoint_control/System"
     given = {p.get("name"): p.text for p in block.findall("hardware/param")}
     assert given["library"] == f"{name}.so" and given["step"] == "0.001"
@@ -226,6 +334,7 @@ def test_urdf_and_controllers_name_the_same_joints(name: str) -> None:
     commanded = {n for n, p in parts.items() if p.findall("command_interface")}
     assert commanded == set(driven_joints(mechanism)) and len(commanded) == len(mechanism.inputs())
     settings = YAML(typ="safe").load(controllers(mechanism, 250.0))
+    managed = settings["controller_manager"]["ros__parameters"]
     assert set(settings["joint_trajectory_controller"]["ros__parameters"]["joints"]) == commanded
     told = settings["joint_trajectory_controller"]["ros__parameters"]["command_interfaces"]
     assert told and all(
@@ -235,6 +344,24 @@ def test_urdf_and_controllers_name_the_same_joints(name: str) -> None:
         if p.get("name") in commanded
     )
     assert settings["controller_manager"]["ros__parameters"]["update_rate"] == 250
+    sensors = {
+        s.get("name"): {i.get("name") for i in s.findall("state_interface")} for s in block.findall("sensor")
+    }
+    links = {link.get("name") for link in root.findall("link")}
+    for kind, key, readings in (("pose", "pose_name", POSE), ("force_torque_sensor", "sensor_name", WRENCH)):
+        shown = [
+            n
+            for n, c in managed.items()
+            if n != "update_rate" and c["type"].startswith(f"{kind}_broadcaster/")
+        ]
+        told = [settings[name]["ros__parameters"] for name in shown]
+        assert {t[key] for t in told} == {
+            s for s, found in sensors.items() if found == set(readings)
+        } and told
+        assert {t["frame_id"] for t in told} <= links
+    assert {*settings} == {"controller_manager", *managed} - {"update_rate"}
+    apart = YAML(typ="safe").load(controllers(mechanism, 250.0, "/left"))
+    assert apart == {f"/left/{name}": given for name, given in settings.items()}
     assert block.find(f"sensor[@name='{platform(mechanism)}_pose']") is not None
 
 
@@ -258,6 +385,18 @@ def test_the_package_of_the_plugin_says_what_it_needs() -> None:
     package = xml.parse(CONTROL / "package.xml").getroot()
     assert package.findtext("version") == xml.parse(ROOT / "package.xml").getroot().findtext("version")
     needed = {e.text for e in package.findall("depend")}
-    assert needed == {"hardware_interface", "pluginlib", "rclcpp_lifecycle"}
+    sources = "\n".join(path.read_text() for path in (CONTROL / "src").glob("*.cpp"))
+    included = set(re.findall(r"#include <(\w+)/", sources))
+    assert included == needed == {"hardware_interface", "pluginlib", "rclcpp", "rclcpp_lifecycle"}
+    run = {e.text for e in package.findall("exec_depend")}
+    made = YAML(typ="safe").load(controllers(load("stewart"), 500.0))["controller_manager"]["ros__parameters"]
+    assert run >= {c["type"].split("/")[0] for c in made.values() if isinstance(c, dict)}
+    assert not any("pip" in name or "casadi" in name or name == "cutjoint" for name in needed | run)
+    build = (CONTROL / "CMakeLists.txt").read_text()
+    assert ".." not in build and "ament_target_dependencies" not in build
+    assert all(f"find_package({name} " in build and f"{name}::{name}" in build for name in needed)
+    own = CONTROL / "include" / "cutjoint_control" / "native.h"
+    copied = "cp native/c/native.h ros/control/include/cutjoint_control/"  # a package reaches no other
+    assert own.read_bytes() == (ROOT / "native" / "c" / "native.h").read_bytes(), copied
     plugin = xml.parse(CONTROL / "cutjoint_control.xml").getroot().find("class")
     assert plugin is not None and plugin.get("name") == "cutjoint_control/System"

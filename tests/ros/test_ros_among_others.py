@@ -12,6 +12,7 @@ import sys
 import time
 from array import array
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy can't be imported: no ROS 2, and no wheels for this platform")
 
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 from cutjoint.ros.replay_cli import again
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from lifecycle_msgs.msg import Transition
@@ -202,6 +203,8 @@ def test_gravity_parameters_and_a_push_change_while_it_runs(swing: Any) -> None:
 def test_what_was_recorded_is_read_by_others_and_replayed_to_the_same_motion(swing: Any) -> None:
     from rosbags.highlevel import AnyReader
 
+    if version("rosbags").startswith("0.10."):
+        pytest.skip("rosbags reads a file without its folder from 0.11 on, which needs NumPy 2")
     process, client, folder = swing
     for _ in range(200):
         client.commands.publish(torques(3.0))
@@ -282,7 +285,17 @@ def test_a_lifecycle_manager_configures_activates_and_deactivates_it() -> None:
             assert call(change, ChangeState.Request(transition=Transition(id=transition))).success
             return str(call(ask, GetState.Request()).current_state.label)
 
+        def refused(transition: int) -> None:
+            """Not possible in this state: it was never answered."""
+            asked = Transition(id=transition)
+            assert not call(change, ChangeState.Request(transition=asked)).success
+
+        refused(Transition.TRANSITION_ACTIVATE)
+        refused(Transition.TRANSITION_CLEANUP)
+        process.says("is not possible while it is unconfigured")
         assert to(Transition.TRANSITION_CONFIGURE) == "inactive"
+        refused(Transition.TRANSITION_DEACTIVATE)
+        refused(200)
         before = client.simulated_time()
         client.spin(0.2)
         assert client.simulated_time() == before == 0
@@ -297,7 +310,10 @@ def test_a_lifecycle_manager_configures_activates_and_deactivates_it() -> None:
         assert to(Transition.TRANSITION_CONFIGURE) == "inactive"
         assert to(Transition.TRANSITION_ACTIVATE) == "active"
         client.until(lambda: client.simulated_time() > 0, "time from the start")
-        assert client.call("cutjoint/reset").success and client.call("reset").success
+        assert client.call("reset").success
+        named = dict(client.node.get_service_names_and_types())
+        ours = [name for name in named if name.endswith("/reset")]
+        assert len(ours) == 1 and ours[0].endswith("/cutjoint/reset"), "each service has one name"
         assert process.stop() == 0, process.output
 
 
@@ -435,7 +451,7 @@ def test_ctrl_c_during_the_first_compilation_takes_the_compiler_along(tmp_path: 
 
 def test_a_second_process_waits_for_the_same_build(tmp_path: Path) -> None:
     code = "import logging, sys; logging.basicConfig(level=20, stream=sys.stdout);"
-    code += "from cutjoint.model import Simulation;"
+    code += "from cutjoint import Simulation;"
     code += "s = Simulation('fourbar'); s.step(1e-3); s.output_vector()"
     env = {**os.environ, "CUTJOINT_CACHE": str(tmp_path)}
     words = [sys.executable, "-c", code]

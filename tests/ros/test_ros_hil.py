@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cutjoint.model.hil.packets import COMMAND, STATE, Packet, pack, unpack
+from cutjoint.model.control.packets import COMMAND, STATE, Packet, pack, unpack
 from ros_client import Client, RosProcess, eventually, new_domain, node
 
 MOTORS = ["motor1", "motor2", "motor3"]

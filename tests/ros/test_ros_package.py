@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cutjoint.model import list_examples
-from cutjoint.ros import control_launching
+from cutjoint import CutjointError, list_examples, load
+from cutjoint.ros.control import launching
+from cutjoint.ros.control.files import platform
 from cutjoint.ros.settings import SETTINGS, Settings
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LAUNCH = sorted((ROOT / "launch").glob("*.launch.py"))
 CONTROL = [path for path in LAUNCH if path.name.endswith("_control.launch.py")]
 
@@ -38,13 +39,21 @@ def test_package_xml_agrees_with_pyproject() -> None:
     assert package.findtext("license") == "MIT"
 
 
-def test_package_xml_names_every_message_package_the_node_imports() -> None:
+KEYS = {"numpy": "python3-numpy", "scipy": "python3-scipy", "mcap": "mcap-ros2-support"}
+KEYS |= dict.fromkeys(("mcap_ros2", "zstandard"), "mcap-ros2-support") | {"ruamel": "python3-ruamel.yaml"}
+OPTIONAL = {"simulation_interfaces"}  # used where it is installed
+
+
+def test_package_xml_names_every_package_the_node_imports() -> None:
     package = xml.parse(ROOT / "package.xml").getroot()
     named = {e.text for e in package.findall("exec_depend")}
-    sources = "\n".join(p.read_text() for p in (ROOT / "ros").glob("*.py"))
-    used = set(re.findall(r"^from (\w+)\.(?:msg|srv) import", sources, re.MULTILINE)) | {"rclpy"}
-    assert "sensor_msgs" in used
-    assert used <= named
+    sources = "\n".join(p.read_text() for p in (ROOT / "ros").rglob("*.py"))
+    used = set(re.findall(r"^ *(?:from|import) (\w+)(?:\.\w+)*(?: import|$)", sources, re.MULTILINE))
+    others = used - sys.stdlib_module_names - OPTIONAL - {"cutjoint"}
+    assert {"rclpy", "sensor_msgs", "launch_ros", "mcap"} <= others
+    assert {KEYS.get(name, name) for name in others} <= named
+    tools = {e.text for e in package.findall("buildtool_depend")}
+    assert tools == set(re.findall(r"find_package\((\w+) REQUIRED", (ROOT / "CMakeLists.txt").read_text()))
 
 
 def test_colcon_builds_it_and_the_installed_node_runs(tmp_path: Path) -> None:
@@ -53,9 +62,17 @@ def test_colcon_builds_it_and_the_installed_node_runs(tmp_path: Path) -> None:
     )
     source = tmp_path / "src" / "cutjoint"
     source.mkdir(parents=True)
-    for name in ("package.xml", "CMakeLists.txt", "LICENSE", "__init__.py", "__main__.py", "py.typed"):
+    for name in (
+        "package.xml",
+        "CMakeLists.txt",
+        "LICENSE",
+        "__init__.py",
+        "__init__.pyi",
+        "__main__.py",
+        "py.typed",
+    ):
         shutil.copy(ROOT / name, source)
-    for name in ("model", "fmu", "ros", "examples", "benchmarks", "launch"):
+    for name in ("model", "native", "fmu", "realtime", "ros", "papers", "examples", "benchmarks", "launch"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
@@ -80,6 +97,26 @@ def test_colcon_builds_it_and_the_installed_node_runs(tmp_path: Path) -> None:
     where, _, text = ran.stdout.partition("\n")
     assert where.startswith(str(prefix))
     assert xml.fromstring(text).get("name") == "stewart"
+
+
+def test_the_plugin_s_package_is_built_by_itself(tmp_path: Path) -> None:
+    """Nothing beside it: its folder is all that a release of it would have."""
+    pytest.importorskip(
+        "colcon_ros", reason="colcon can't be imported: no ROS 2 and no wheels for this platform"
+    )
+    shutil.copytree(
+        ROOT / "ros" / "control", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "*.py")
+    )
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, "-m", "colcon", "build", "--paths", "src"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "install" / "cutjoint_control" / "share" / "cutjoint_control" / "package.xml").exists()
 
 
 class Recorded:
@@ -147,16 +184,28 @@ def plain(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters | {n: v.positional[0] for n, v in marked.items()}
 
 
-EXAMPLES = [path for path in LAUNCH if path not in CONTROL and path.name != "two_robots.launch.py"]
+SINGLE = [path for path in LAUNCH if path not in CONTROL and path.name != "two_robots.launch.py"]
 MORE = {"namespace", "params_file", "use_sim_time"}
 
 
-def test_every_example_has_a_launch_file() -> None:
-    assert [path.name for path in EXAMPLES] == [f"{name}.launch.py" for name in sorted(list_examples())]
+def test_one_launch_file_starts_any_mechanism(launch_system: bool) -> None:
+    description = generate(ROOT / "launch" / "mechanism.launch.py")
+    if launch_system:
+        pytest.skip("what it starts is seen where nothing is started")
+    with pytest.raises(CutjointError, match="say which mechanism: mechanism:=NAME"):
+        started(description, defaults(description))
+    for name in (*list_examples(), "robots/my-arm.urdf"):
+        node, *_ = started(description, defaults(description) | {"mechanism": name})
+        (told,) = node.named["parameters"]
+        assert plain(told) == {"mechanism": name}
+        assert node.named["namespace"] == name.replace("robots/my-arm.urdf", "my_arm")
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
-def test_launch_files_describe_a_node_with_valid_arguments(path: Path, launch_system: bool) -> None:
+@pytest.mark.parametrize("path", SINGLE, ids=lambda p: p.name)
+def test_launch_files_describe_a_node_with_valid_arguments(
+    path: Path, launch_system: bool, tmp_path: Path
+) -> None:
+    pytest.importorskip("rclpy", reason="no ROS 2 here")
     description = generate(path)
     if launch_system:
         names = {e.name for e in description.entities if type(e).__name__ == "DeclareLaunchArgument"}
@@ -164,24 +213,25 @@ def test_launch_files_describe_a_node_with_valid_arguments(path: Path, launch_sy
         return
     context = defaults(description)
     assert set(context) == {*SETTINGS, *MORE}
+    context["mechanism"] = context["mechanism"] or "hexapod"
     given = {
         "rate": "500",
         "hold": "false",
         "diagnostics": "energy",
         "gravity": "0.0",
         "poses": "*",
-        "params_file": "my.yaml",
+        "params_file": str(written(tmp_path, {"/**": {"step": 0.001}})),
     }
     node, *_ = started(description, {**context, **given, "use_sim_time": "true"})
     assert (node.named["package"], node.named["executable"]) == ("cutjoint", "node")
     file, told = node.named["parameters"]
     parameters = plain(told)
-    assert file == "my.yaml" and parameters.pop("use_sim_time") is True
+    assert file == given["params_file"] and parameters.pop("use_sim_time") is True
     # What is not given is left to the file, and to the node.
     assert set(parameters) == {"mechanism", "rate", "hold", "diagnostics", "gravity", "poses"}
     settings = Settings.read(parameters)
     assert (settings.rate, settings.hold, settings.gravity) == (500.0, False, 0.0)
-    assert settings.mechanism in list_examples() and path.name == f"{settings.mechanism}.launch.py"
+    assert settings.mechanism in list_examples()
 
 
 def test_robot_state_publisher_is_started_only_where_it_is_installed_and_ends_with_the_node(
@@ -190,8 +240,8 @@ def test_robot_state_publisher_is_started_only_where_it_is_installed_and_ends_wi
     if launch_system:
         pytest.skip("what is installed can't be changed where ROS 2 is sourced")
     packages = pytest.importorskip("ament_index_python.packages", reason="no ROS 2 here")
-    description = generate(ROOT / "launch" / "delta.launch.py")
-    context = defaults(description) | {"publish_clock": "true", "frame_prefix": "left/"}
+    description = generate(ROOT / "launch" / "mechanism.launch.py")
+    context = defaults(description) | {"mechanism": "delta", "publish_clock": "true", "frame_prefix": "left/"}
     assert len(started(description, context)) == 1
     monkeypatch.setattr(packages, "get_package_prefix", lambda name: "/somewhere")
     node, publisher, handler = started(description, context)
@@ -202,6 +252,49 @@ def test_robot_state_publisher_is_started_only_where_it_is_installed_and_ends_wi
     assert at_exit.named["target_action"] is node
     matches = at_exit.named["on_exit"][0].named["event"].named["process_matcher"]
     assert matches.positional == (publisher,)
+
+
+def written(folder: Path, parameters: dict[str, dict[str, Any]]) -> Path:
+    """A parameters file."""
+    file = folder / "my.yaml"
+    file.write_text(json.dumps({node: {"ros__parameters": values} for node, values in parameters.items()}))
+    return file
+
+
+def test_a_parameters_file_reaches_both_nodes_and_names_the_mechanism(
+    launch_system: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It told the node alone, and its mechanism was ignored."""
+    if launch_system:
+        pytest.skip("what is installed can't be changed where ROS 2 is sourced")
+    packages = pytest.importorskip("ament_index_python.packages", reason="no ROS 2 here")
+    monkeypatch.setattr(packages, "get_package_prefix", lambda name: "/somewhere")
+    file = written(
+        tmp_path,
+        {
+            "/**": {"mechanism": "delta", "publish_clock": True},
+            "/delta/cutjoint": {"frame_prefix": "left/"},
+            "/other/cutjoint": {"frame_prefix": "wrong/"},
+        },
+    )
+    for launch in ("mechanism", "stewart"):  # a file is stronger than a default
+        description = generate(ROOT / "launch" / f"{launch}.launch.py")
+        node, publisher, _ = started(description, defaults(description) | {"params_file": str(file)})
+        assert node.named["namespace"] == "delta" and node.named["parameters"][0] == str(file)
+        assert plain(node.named["parameters"][1]) == {"mechanism": "delta"}
+        told_file, parameters = publisher.named["parameters"]
+        assert told_file == str(file) and parameters["frame_prefix"] == "left/"
+        assert parameters["use_sim_time"] is True
+        assert '<robot name="delta"' in parameters["robot_description"].positional[0]
+        # An argument is stronger than the file.
+        more = {"params_file": str(file), "mechanism": "fourbar", "frame_prefix": "right/"}
+        node, publisher, _ = started(description, defaults(description) | more)
+        assert plain(node.named["parameters"][1])["mechanism"] == "fourbar"
+        parameters = publisher.named["parameters"][1]
+        assert '<robot name="fourbar"' in parameters["robot_description"].positional[0]
+        assert parameters["frame_prefix"] == "right/"
+        with pytest.raises(CutjointError, match=r"params_file: there is no file 'no\.yaml'"):
+            started(description, defaults(description) | {"params_file": "no.yaml"})
 
 
 # What the layouts use: displays of rviz_default_plugins, panels of Foxglove, and the types that these show.
@@ -276,14 +369,22 @@ def test_launch_files_of_ros2_control_start_its_manager(
     entities = generate(path).positional[0]
     declared = {e.positional[0]: e.named["default_value"] for e in entities[:-1]}
     assert path.name == f"{declared['mechanism']}_control.launch.py"
-    nodes = control_launching._nodes(declared | {"library": str(tmp_path / "made.so"), "start": "a=1"})
+    nodes = launching._nodes(declared | {"library": str(tmp_path / "made.so"), "start": "a=1"})
     started = [(n.named["package"], n.named["executable"], *n.named.get("arguments", [])[:1]) for n in nodes]
     assert started == [
         ("controller_manager", "ros2_control_node"),
         ("robot_state_publisher", "robot_state_publisher"),
         ("controller_manager", "spawner", "joint_state_broadcaster"),
         ("controller_manager", "spawner", "joint_trajectory_controller"),
+        ("controller_manager", "spawner", f"{platform(load(declared['mechanism']))}_pose_broadcaster"),
     ]
     description, file = nodes[0].named["parameters"]
     assert f"{tmp_path}/made.so" in description["robot_description"].positional[0]
     assert "update_rate: 500" in Path(file).read_text()
+    assert {n.named["namespace"] for n in nodes} == {""}
+    apart = {"library": str(tmp_path / "made.so"), "namespace": "left", "use_sim_time": "true"}
+    nodes = launching._nodes(declared | apart)
+    assert {n.named["namespace"] for n in nodes} == {"left"}
+    _, file, clock = nodes[0].named["parameters"]
+    assert clock == {"use_sim_time": True} and "\n/left/controller_manager:\n" in Path(file).read_text()
+    assert nodes[1].named["parameters"][0]["use_sim_time"] is True

@@ -10,18 +10,32 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cutjoint.model import CutjointError, Simulation, load
+from cutjoint import CutjointError, Simulation, load
 from cutjoint.model.cli.main import main
-from cutjoint.model.hil.packets import COMMAND, STATE, WRAP, Counts, Packet, Sequence32, pack, unpack
-from cutjoint.model.run.drives import FORCE, POSITION, VELOCITY, Drives, Wanted, input_places
-from cutjoint.model.run.joint_values import JointValues
-from cutjoint.ros.follow import Follower, Point
-from cutjoint.ros.jitter import Jitter
+from cutjoint.model.control.command_law import FORCE, POSITION, VELOCITY
+from cutjoint.model.control.computed_torque import Drives, Wanted, input_places
+from cutjoint.model.control.joint_values import JointValues
+from cutjoint.model.control.packets import (
+    COMMAND,
+    ORDERS,
+    STATE,
+    STOP,
+    WRAP,
+    Counts,
+    Gate,
+    Packet,
+    Sequence32,
+    pack,
+    unpack,
+)
+from cutjoint.ros.histogram import Jitter
 from cutjoint.ros.loop import Loop
 from cutjoint.ros.motor_commands import Commands, Refused
-from cutjoint.ros.pace import FORGIVEN, Pace
+from cutjoint.ros.rate import FORGIVEN, Pace
 from cutjoint.ros.settings import SETTINGS, Settings
+from cutjoint.ros.trajectory_interpolation import Follower, Point
 from cutjoint.ros.udp import UdpLink
+from silent_outlet import Silent
 
 
 def test_jitter_agrees_with_percentiles_of_the_intervals() -> None:
@@ -127,12 +141,25 @@ def test_stamps_are_respected(arm: Simulation) -> None:
     commands.in_time(one, second, second, paced=True)
 
 
+def test_a_winch_that_is_to_push_is_saturated() -> None:
+    """The node counts by the table of inputs, as the native loop does: what only pulls gives no push."""
+    platform = load("cable_platform")
+    commands = Commands(platform, 1e-3, 0.2)
+    pull = [row.low / 2 if np.isfinite(row.low) else -1.0 for row in platform.input_table]
+    commands.accept(commands.from_vector(pull))
+    assert commands.saturated == 0
+    commands.accept(commands.from_vector([-x for x in pull]))
+    assert commands.saturated == 1
+
+
 def test_torque_limits_and_watchdog(arm: Simulation) -> None:
     commands = Commands(arm.mechanism, 1e-3, 0.2)
     with pytest.raises(Refused, match="more than any drive of this mechanism gives"):
         commands.from_vector([0, 1e308, 0, 0, 0, 0])
     given = commands.accept(commands.from_vector([1e5, 0, 0, 0, 0, -1e5]), now=1.0)
-    assert given.value.tolist() == [1800.0, 0, 0, 0, 0, -90.0] and commands.saturated == 1
+    assert given.value.tolist() == [1e5, 0, 0, 0, 0, -1e5] and commands.saturated == 1
+    drives = Drives(arm, JointValues(arm), 20.0)  # the one place where orders are cut to what motors give
+    assert drives.forces(given, 20.0).tolist() == [1800.0, 0, 0, 0, 0, -90.0]
     assert commands.present(1.1).value.tolist() == given.value.tolist()
     assert commands.present(1.3).value.tolist() == [0.0] * 6 and commands.silent
     commands.timeout = 0.0
@@ -206,25 +233,6 @@ def test_bad_trajectories_are_refused(arm: Simulation, points: list[Point], reas
         Follower(drives, input_places(arm.mechanism), [m.joint for m in arm.mechanism.motors], points, none)
 
 
-class Silent:
-    """An outlet that keeps warnings and drops the rest."""
-
-    def __init__(self) -> None:
-        self.warnings: list[str] = []
-
-    def warn(self, topic: str, text: str) -> None:
-        self.warnings.append(text)
-
-    def joint_states(self, loop: Any) -> None: ...
-    def clock(self, loop: Any) -> None: ...
-    def markers(self, loop: Any) -> None: ...
-    def diagnostics(self, loop: Any) -> None: ...
-    def mode_changed(self, loop: Any) -> None: ...
-    def period(self, loop: Any) -> None: ...
-    def began(self, loop: Any) -> None: ...
-    def changed(self, loop: Any) -> None: ...
-
-
 def test_when_the_engine_can_not_go_on_time_stands_still_with_a_finite_state() -> None:
     settings = Settings.read({"mechanism": "fourbar", "mode": "fast", "command_timeout": 0.0})
     outlet = Silent()
@@ -253,11 +261,11 @@ def test_when_the_engine_can_not_go_on_time_stands_still_with_a_finite_state() -
 def test_packets_survive_the_round_trip_and_nothing_else_is_taken() -> None:
     packet = Packet(STATE, WRAP - 1, 7, 1.5, 2.5, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
     data = pack(packet)
-    assert len(data) == 32 + 6 * 8 and unpack(data, STATE) == packet
+    assert len(data) == 40 + 6 * 8 and unpack(data, STATE) == packet
     assert packet.parts == [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]
     first = packet._replace(values=packet.values[:4], version=1)
     assert unpack(pack(first), STATE) == first and first.parts == packet.parts[:2]
-    assert unpack(pack(first)[:2] + b"\3" + pack(first)[3:], STATE) is None  # of a version yet to come
+    assert unpack(pack(first)[:2] + b"\4" + pack(first)[3:], STATE) is None  # of a version yet to come
     assert unpack(data, COMMAND) is None
     for k in range(len(data)):
         assert unpack(data[:k], STATE) is None
@@ -266,6 +274,15 @@ def test_packets_survive_the_round_trip_and_nothing_else_is_taken() -> None:
     random = np.random.default_rng(2)
     for _ in range(2000):
         assert unpack(random.bytes(int(random.integers(0, 80))), COMMAND) is None
+
+
+def test_a_flag_that_is_not_obeyed_makes_a_packet_malformed() -> None:
+    """A stop that nobody heeds must not look like one that is."""
+    for flags, obeyed in ((STOP | ORDERS + 1, False), (STOP, True)):
+        stop = pack(Packet(COMMAND, 1, 0, 0.0, 0.0, (float("nan"),), flags=flags))
+        gate = Gate(1, (100.0,), 0.2)
+        assert (gate.accept(stop, ("127.0.0.1", 5000), 1.0, 0) is not None) == obeyed
+        assert gate.counts.malformed == (not obeyed)
 
 
 def test_sequence_numbers_tell_lost_from_late_across_the_wrap() -> None:
@@ -291,25 +308,25 @@ def test_udp_link_counts_everything_and_forgives_a_restart() -> None:
             heard = link.counts.received
             while link.counts.received == heard:
                 got = link.receive(now)
-            return None if got is None else got.tolist()
+            return list(got[-1].values) if got else None
 
-        link.send(0.0, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0])  # nobody there yet
-        assert link.receive(0.0) is None and link.counts.missing == 0
+        link.send(0.0, [[0.0, 0.0]] * 3)  # nobody there yet
+        assert link.receive(0.0) == [] and link.counts.missing == 0
         device.sendto(b"hello", link.address)
         command(1, 1.0)  # one torque for two motors
         command(1, 1.0, 2.0, version=1)
         assert receive(1.0) == [1.0, 2.0]
         assert link.counts.malformed == 2
         told = [0.1, 0.2], [0.3, 0.4], [5.0, 6.0]
-        link.send(0.5, *told)
+        link.send(0.5, told)
         state = unpack(device.recv(2048), STATE)
         assert state is not None and state.answer == 1
         assert state.version == 1 and state.parts == [(0.1, 0.2), (0.3, 0.4)]  # as it speaks
-        link.send(0.501, *told)
+        link.send(0.501, told)
         device.recv(2048)
         command(5, 5.0, 5.0, answer=state.sequence)  # answers the state before the last one
         assert receive(1.01) == [5.0, 5.0]
-        link.send(0.502, *told)
+        link.send(0.502, told)
         state = unpack(device.recv(2048), STATE)
         assert state is not None and state.version == 2 and state.parts[2] == (5.0, 6.0)
         assert (link.counts.lost, link.counts.late) == (3, 1)
@@ -327,7 +344,7 @@ def test_a_flood_leaves_nothing_old_behind() -> None:
         for number in range(1, 3001):
             device.sendto(pack(Packet(COMMAND, number, 0, 0.0, 0.0, (1.0,))), link.address)
         looks = 0
-        while link.receive(1.0) is not None:
+        while link.receive(1.0):
             looks += 1
     assert 0 < link.counts.received < 1000 and looks > 0
     link.close()

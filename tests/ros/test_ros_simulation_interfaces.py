@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy can't be imported: no ROS 2, and no wheels for this platform")
 pytest.importorskip("simulation_interfaces", reason="simulation_interfaces is not installed")
 
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 from cutjoint.ros.simulator import FEATURES
 from rclpy.action import ActionClient
 from rclpy.qos import QoSProfile

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 from cutjoint.model.loading import read
 from cutjoint.ros.loop import Loop
 from cutjoint.ros.settings import Settings
@@ -26,7 +26,7 @@ from cutjoint.ros.simulator import (
     UNSUPPORTED,
     Simulator,
 )
-from test_ros_parts import Silent
+from silent_outlet import Silent
 
 FLOATING = """
 name: floating

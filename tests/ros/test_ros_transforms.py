@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy can't be imported: no ROS 2, and no wheels for this platform")
 pytest.importorskip("tf2_msgs", reason="tf2_msgs is not installed")
 
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 from ros_client import Client, new_domain, node, stamp
 from scipy.spatial.transform import Rotation
-from test_ros_company import torques
+from test_ros_among_others import torques
 from tf2_msgs.msg import TFMessage
 
 

@@ -1,7 +1,7 @@
 """The platform in cables: what its winches do to them."""
 
 import numpy as np
-from cutjoint.model import Simulation
+from cutjoint import Simulation
 
 
 def test_a_cable_becomes_slack_and_taut_again() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, SimulationError, list_examples
-from cutjoint.model.papers.methods.method_simulation import MethodSimulation
+from bulk import bulk
+from cutjoint import Simulation, SimulationError, list_examples
+from cutjoint.model.run.chunks import STRETCH
 from cutjoint.model.run.events import Event
-from cutjoint.model.run.stretches import STRETCH
+from cutjoint.papers.methods.method_simulation import MethodSimulation
 
 NEVER = Event("never", lambda s: 1.0)  # asked for after every step, so that Python takes each
+EACH_RUN = {"cable_platform", "delta", "fourbar", "gripper", "rolling_disc", "servo_stewart", "stewart"}
 
 
 def pushed(name: str) -> Simulation:
@@ -18,7 +20,8 @@ def pushed(name: str) -> Simulation:
     return simulation
 
 
-@pytest.mark.parametrize("name", list_examples())
+@pytest.mark.compiler
+@pytest.mark.parametrize("name", bulk(list_examples(), EACH_RUN))
 def test_a_run_is_the_same_in_the_loop_and_step_by_step(name: str) -> None:
     fast, slow = pushed(name), pushed(name)
     got = fast.run(0.2503)
@@ -31,6 +34,7 @@ def test_a_run_is_the_same_in_the_loop_and_step_by_step(name: str) -> None:
     assert all(a == b for a, b in zip(got.seen.states, asked.seen.states, strict=True))
 
 
+@pytest.mark.compiler
 def test_a_long_run_calls_nothing_of_python_per_step(monkeypatch: pytest.MonkeyPatch) -> None:
     simulation, calls, told = Simulation("stewart"), [], []
     monkeypatch.setattr(Simulation, "step", lambda *_: calls.append(1))

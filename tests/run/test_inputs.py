@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import pi
 
 import numpy as np
 import pytest
-from cutjoint.model import CutjointError, Simulation, SimulationError, laws
+from cutjoint import CutjointError, Motor, Simulation, SimulationError, laws
+from cutjoint.model.laws.texts import law as law_of
 from cutjoint.model.loading import read
+from cutjoint.model.run.equilibrium import hold
 from cutjoint.model.run.events import Event
+from mechanisms import SINGULAR, five_bar
 
 CART = """
 gravity: 0
@@ -219,3 +223,28 @@ def test_energy_accounts_for_inputs_that_vary_and_a_bad_run_is_still_told() -> N
             0.01, 1e-3, inputs={"push": "sine(1, 5)"}
         )
     assert not bad.judgement.trusted
+
+
+@pytest.mark.parametrize("method", ["variable", "local"])
+@pytest.mark.parametrize("name", ["fourbar", "loader", "slider_crank", "parallel_robot", "belt_picker"])
+def test_no_step_from_an_equilibrium_passes_over_what_inputs_do(name: str, method: str) -> None:
+    """Accelerations there are round-off, and say nothing of how long a step may be."""
+    ends = []
+    for how in ({"step": 1e-3}, {"step": 0.05, "method": method, "tolerance": 1e-9}):
+        s = Simulation(name, compile=False)
+        held = float(next(iter(hold(s).inputs.values())))
+        s.run(0.5, inputs={s.inputs[0]: laws.sine(0.1 * abs(held), 2.0, offset=held)}, **how)  # type: ignore[arg-type]
+        ends.append(s.v)
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-6 * np.abs(ends[0]).max())
+
+
+@pytest.mark.parametrize("law", ["sine(1, 50)", "sum(sine(0.1, 1), sine(1, 50))", "chirp(1, 0, 50, 1)"])
+def test_no_step_is_longer_than_half_a_period(law: str) -> None:
+    assert law_of(law).longest == pytest.approx(0.01)
+
+
+def test_a_start_from_a_singular_equilibrium_is_no_longer_than_a_record() -> None:
+    still = replace(five_bar(SINGULAR), gravity=(0.0, 0.0, 0.0), motors=(Motor("push", "left"),))
+    s = Simulation(still, compile=False)
+    run = s.run(0.5, 0.01, "variable", inputs={"push": laws.sine(1e-3, 1.0, offset=1e-3)})
+    assert run.judgement.judged > 10

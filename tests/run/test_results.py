@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cutjoint.model import CutjointError, Simulation
-from cutjoint.model.describe.units import in_unit, typeset
+from cutjoint import CutjointError, Simulation
+from cutjoint.model.base.units import in_unit, typeset
 from cutjoint.model.laws.tables import read_table
 from cutjoint.model.loading import read
 from cutjoint.model.run.trajectory import Trajectory
@@ -67,7 +67,7 @@ def test_files_hold_the_same_numbers_and_units(motion: Trajectory, tmp_path: Pat
         np.testing.assert_allclose(file["joint.crank_pin.position"][:], angle, rtol=1e-14)
         np.testing.assert_array_equal(file["time"][:], motion.time)
     head = (tmp_path / "m.csv").read_text().splitlines()[0]
-    assert head.startswith("time,joint.crank_pin.position (deg),joint.crank_pin.velocity (deg/s),body.")
+    assert head.startswith('"time",joint.crank_pin.position (deg),joint.crank_pin.velocity (deg/s),body.')
     again = read_table(str(tmp_path / "m.csv"), "joint.crank_pin.position", "rad")  # what we write we read
     assert again(0.03).x[0] == pytest.approx(motion["joint.crank_pin.position"][3], rel=1e-14)
     assert {p.name for p in tmp_path.iterdir()} == {"m.csv", "m.parquet", "m.h5"}
@@ -136,9 +136,9 @@ def test_an_input_of_one_side_is_cut_off_on_the_other_only() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         s.run(0.05, 0.01, inputs={"winch": -5})
-    with pytest.warns(UserWarning, match=r"asked for 5 N and gave no more than its limit, 0"):
+    with pytest.warns(UserWarning, match=r"commanded 5 N and gave no more than its limit, 0"):
         s.run(0.05, 0.01, inputs={"winch": 5})
-    with pytest.warns(UserWarning, match=r"asked for -12 N and gave no more than its limit, -9"):
+    with pytest.warns(UserWarning, match=r"commanded -12 N and gave no more than its limit, -9"):
         s.run(0.05, 0.01, inputs={"winch": -12})
 
 
@@ -147,7 +147,7 @@ def test_an_input_that_a_limit_cuts_off_is_told_once(inputs: dict[str, str] | No
     s = Simulation(read(LIMITED, "limited.yaml"), compile=False)
     if inputs is None:
         s.set_inputs({"push": 5.0})
-    with pytest.warns(UserWarning, match=r"'push' was asked for 5 N and gave no more than its limit, 3") as w:
+    with pytest.warns(UserWarning, match=r"'push' was commanded 5 N and gave no more than its limit, 3") as w:
         run = s.run(0.5, 0.01, inputs=inputs, record=["input.push"])
     assert len(w) == 1 and run["input.push"].max() == pytest.approx(5)
     assert run.cut_off[0][0].name == "push"

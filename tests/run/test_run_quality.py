@@ -9,12 +9,13 @@ from pathlib import Path
 import mechanisms
 import numpy as np
 import pytest
-from cutjoint.model import Body, Frame, Joint, Mechanism, Simulation, SimulationError
+from bulk import bulk
+from cutjoint import Body, Frame, Joint, Mechanism, Simulation, SimulationError
 from cutjoint.model.cli import main as command
 from cutjoint.model.cli.main import main
 from cutjoint.model.describe.writer import write
-from cutjoint.model.manifold import judge
-from cutjoint.model.run.judgement import Judgement
+from cutjoint.model.manifold import step_error
+from cutjoint.model.run.run_quality import RunQuality
 
 RAIL = Frame((0.0, 0.0, 0.0), (0.5**0.5, 0.0, 0.5**0.5, 0.0))
 PIN = Frame((0.0, 0.0, 0.0), (0.5**0.5, 0.5**0.5, 0.0, 0.0))
@@ -47,9 +48,9 @@ TURNED = {1: -30.34394497, 10: -30.05093350, 40: -30.02663742}
 
 
 def test_variable_steps_pass_the_five_bars_singularities() -> None:
-    """They lost 2.7 J without a word."""
+    """They lost 2.7 J without a word; where it is after the fourth depends on the tolerance."""
     told = Simulation("fivebar").run(5.0, 1e-2, method="variable", record=[]).judgement
-    assert told.trusted and told.imbalance + told.made_up < 1e-4
+    assert told.imbalance + told.made_up < 1e-4 and not told.trusted
     assert 50 < told.judged < 1000
 
 
@@ -61,14 +62,14 @@ def test_variable_steps_where_the_parallel_robot_lines_up() -> None:
     assert told.imbalance < 1e-6 and told.judged < 1000
 
 
-@pytest.mark.parametrize("loops", [1, 10, 40])
+@pytest.mark.parametrize("loops", bulk([1, 10, 40], 2))
 def test_variable_steps_keep_rows_of_four_bars(loops: int) -> None:
     """Ten line-ups in ten seconds; 40 loops lost 0.014 J and 3e-4 rad."""
     s = Simulation(mechanisms.four_bars(loops))
-    parts = judge.energy(s.equations)  # all outputs of 40 loops would take long to compile
+    parts = step_error.energy(s.equations)  # all outputs of 40 loops would take long to compile
 
     def energy() -> float:
-        return float(sum(float(x) for x in parts(s.q, s.v, s.p)))
+        return float(sum(float(x) for x in parts(s.q, s.v, s.z, s.p)))
 
     solver, start = s._solver("variable", 10.0, 1e-12), energy()
     while solver.time < 10.0:
@@ -143,33 +144,33 @@ def test_a_light_cart_at_any_step(h: float) -> None:
 def test_doubtful_runs_warn_and_trusted_ones_do_not(recwarn: pytest.WarningsRecorder) -> None:
     Simulation(pendulum(100.0), compile=False).run(0.1)
     assert not recwarn
-    with pytest.warns(UserWarning, match=r"energy of 'pendulum' is wrong by .* J.*do not trust this run"):
-        told = Simulation(pendulum(1e10), compile=False).run(1.0).judgement
+    with pytest.warns(UserWarning, match=r"'pendulum': the energy is wrong by .* J.*do not trust this run"):
+        told = Simulation(pendulum(1e10)).run(1.0).judgement
     assert not told.trusted and told.part > 1e-3
     with pytest.warns(UserWarning, match="100 of 100 steps did not settle"):
-        Simulation(block(1e6), compile=False).run(0.1)
+        Simulation(block(1e6)).run(0.1)
 
 
 def test_what_is_made_up_for_counts() -> None:
     """Speeds that are scaled to the energy they should have hide how wrong they were."""
-    assert not Judgement(100, 5, 5, 0, made_up=1.0, imbalance=0.0, scale=10.0).trusted
-    assert Judgement(100, 5, 5, 0, made_up=1e-3, imbalance=0.0, scale=10.0).trusted
+    assert not RunQuality(100, 5, 5, 0, made_up=1.0, imbalance=0.0, scale=10.0).trusted
+    assert RunQuality(100, 5, 5, 0, made_up=1e-3, imbalance=0.0, scale=10.0).trusted
 
 
 @pytest.mark.parametrize(("stiffness", "code"), [(10.0, 0), (1e10, 4)])
 def test_exit_code(stiffness: float, code: int, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file, table = tmp_path / "pendulum.yaml", tmp_path / "table.csv"
     file.write_text(write(pendulum(stiffness)))
-    words = ["simulate", str(file), "--time", "0.5", "--no-compile", "--csv", str(table)]
+    words = ["simulate", str(file), "--time", "0.05", "--no-compile", "--csv", str(table)]
     assert command.main([*words, "--json"]) == code
     said = capsys.readouterr()
     summary = json.loads(said.out)
-    assert summary["steps_judged"] == 500 and summary["trusted"] is (code == 0)
+    assert summary["steps_judged"] == 50 and summary["trusted"] is (code == 0)
     assert ("do not trust" in said.err) is (code == 4)
     assert table.exists()  # what was asked for is written all the same
     assert command.main(words) == code
     page = capsys.readouterr().out
-    assert "500 judged" in page and ("not to be trusted" in page) is (code == 4)
+    assert "50 judged" in page and ("take smaller steps" in page) is (code == 4)
 
 
 # -- singular poses ------------------------------------------------------------------------------------
@@ -183,7 +184,8 @@ def test_where_steps_cannot_tell_momentum_decides() -> None:
         t = s.run(2.5, 6e-3, record=record)
     asymmetry = (t[record[0]] + t[record[1]] + pi) % (2 * pi) - pi
     assert np.abs(asymmetry).max() < 1e-3
-    assert t.judgement.undecided == 1 and t.judgement.trusted
+    assert t.judgement.undecided == 1 and t.judgement.part < 1e-3
+    assert not t.judgement.trusted  # other steps turn
 
 
 def test_a_miss_that_steps_can_tell_is_turned_round() -> None:
@@ -191,8 +193,8 @@ def test_a_miss_that_steps_can_tell_is_turned_round() -> None:
     s = Simulation(mechanisms.five_bar())
     v = s.state.v
     v[0] += 1e-4
-    v = s.kernel("project_velocity")(s.q, v, s.p)
-    s.go(0.0, s.q, v, 0.0)
+    v = s.engine.kernels.project_velocity(s.q, v, s.s, s.p)
+    s.go(0.0, s.q, v, s.z, 0.0)
     t = s.run(1.0, 1e-3, record=["joint.left.position", "joint.right.position"])
     asymmetry = (t["joint.left.position"] + t["joint.right.position"] + pi) % (2 * pi) - pi
     assert abs(asymmetry[-1]) > 0.1
@@ -206,15 +208,15 @@ LEAVING = (5.38554, -9.78282, 8.79455, -9.78282)
 
 def test_the_acceleration_from_rest_in_a_singular_pose_lies_in_the_tangent_cone() -> None:
     s = Simulation(mechanisms.five_bar(mechanisms.SINGULAR))
-    a, parted = s.engine.kernel("from_rest")(s.q, s.u, s.p)
+    a, parted = s.engine.kernels.from_rest(s.q, s.z, s.u, s.p)
     assert parted[0] == 1 and a == pytest.approx(LEAVING, abs=1e-5)
     assert s.accelerations()[0] == pytest.approx(a, abs=1e-12)
-    M, G, F, _, _ = s.engine.kernel("coefficients")(s.q, s.v, s.u, s.p)
+    M, G, F, _, _ = s.engine.kernels.coefficients(*s.at)
     assert np.abs(G @ a).max() < 1e-6
     n = np.linalg.svd(G)[0][:, 1]  # the row that is lost; the rest of G is zero in a plane
 
     def lost(d: np.ndarray) -> float:
-        return float(n @ s.engine.closure(s.engine.retract(s.q, d), s.p)[0])
+        return float(n @ s.engine.closure(s.engine.retract(s.q, d), s.s, s.p)[0])
 
     e = 1e-3  # nᵀH[x, y] by differences: g has no first order along n
     size = np.linalg.norm(a)
@@ -229,7 +231,7 @@ def test_the_acceleration_from_rest_in_a_singular_pose_lies_in_the_tangent_cone(
 def test_regular_poses_are_left_as_ever() -> None:
     for name in ("fourbar", "stewart", "delta", "fivebar"):
         s = Simulation(name, compile=False)
-        a, parted = s.engine.kernel("from_rest")(s.q, s.u, s.p)
+        a, parted = s.engine.kernels.from_rest(s.q, s.z, s.u, s.p)
         assert parted[0] == 0 and np.array_equal(a, s.accelerations()[0])
 
 
@@ -246,7 +248,7 @@ def test_a_singular_pose_is_left_by_the_right_way(h: float, error: float) -> Non
 
 def test_a_stiff_run_to_a_tolerance_is_given_up_soon_by_the_command_too(tmp_path: Path) -> None:
     """Before the run that was asked for, a millisecond of it was tried unseen: half a million steps."""
-    text = Path(__file__).parents[1].joinpath("examples", "loader.yaml").read_text(encoding="utf-8")
+    text = Path(__file__).parents[2].joinpath("examples", "loader.yaml").read_text(encoding="utf-8")
     assert "damping: 20 kN.s/m" in text
     (tmp_path / "stiff.yaml").write_text(text.replace("damping: 20 kN.s/m", "damping: 2e+10 kN.s/m", 1))
     words = [

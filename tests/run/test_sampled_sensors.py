@@ -13,21 +13,21 @@ from typing import Any
 import fmpy
 import numpy as np
 import pytest
-from cutjoint.fmu.plan import plan
-from cutjoint.fmu.slave import MechanismSlave
-from cutjoint.model import CutjointError, Mechanism, Simulation, load, save
+from cutjoint import CutjointError, Mechanism, Simulation, load, save
+from cutjoint.fmu.pythonfmu_runtime import MechanismSlave
 from cutjoint.model.batch.rollout import rollout
+from cutjoint.model.control.computed_torque import Wanted
 from cutjoint.model.describe.sensors import Sensor
 from cutjoint.model.describe.writer import write
 from cutjoint.model.engine import Engine
-from cutjoint.model.equations.sampling import nothing_sampled, sampled
-from cutjoint.model.run.drives import Wanted
+from cutjoint.model.equations.sampled_sensors import initial_memory, sampled_groups
+from cutjoint.native.variable_layout import plan
 from cutjoint.ros.loop import Loop
 from cutjoint.ros.settings import Settings
 from fmpy.validation import validate_fmu
 from fmu_tools import exported, folder, get, initialize, instance, put
 from loop_tools import built, running
-from test_ros_parts import Silent
+from silent_outlet import Silent
 
 ARM = """
 name: arm
@@ -144,15 +144,15 @@ def test_noise_is_its_generators_and_nearly_normal() -> None:
     state = [12345] * 6
     assert mrg32k3a(state) / 4294967088 == pytest.approx(0.127011122046577, abs=1e-15)  # as published
     mechanism = engine().mechanism
-    part = next(x for x in sampled(mechanism) if x.sensor.name == "noisy")
-    memory = nothing_sampled(mechanism)
+    part = next(x for x in sampled_groups(mechanism) if x.sensor.name == "noisy")
+    memory = initial_memory(mechanism)
     state = [int(x) for x in memory[part.random]]
     s = Simulation(engine())
     exact = s.read(s.variables().outputs.rows(["sensor.felt.*"]))
-    take = engine().kernel("sampling")
+    take = engine().kernels.sampling
     found = []
     for k in range(3000):
-        memory = take(s.q, s.v, s.u, s.p, memory, 2e-3 * k)
+        memory = take(*s.at, memory, 2e-3 * k)
         found.append(memory[part.samples][:6])
         if k < 50:
             n = [(sum(mrg32k3a(state) for _ in range(12)) - 6 * 4294967088) / 4294967088 for _ in range(6)]
@@ -196,6 +196,7 @@ def test_a_state_brings_back_what_sensors_remember() -> None:
         s.state = replace(kept, sensed=np.zeros(3))
 
 
+@pytest.mark.compiler
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_an_fmu_tells_the_same_to_the_bit_and_keeps_it(fmi: int) -> None:
     wanted = driven(40)[0]
@@ -258,6 +259,7 @@ def test_the_node_tells_the_same_to_the_bit() -> None:
         assert np.array_equal(loop.simulation.read(rows), wanted[k + 1]), k
 
 
+@pytest.mark.compiler
 def test_a_native_loop_tells_the_same_to_the_bit(tmp_path: Path) -> None:
     record = tmp_path / "run.npy"
     program = built(str(file()), outputs=("sensor.*",))
@@ -278,6 +280,7 @@ def _whole(names: list[str]) -> list[str]:
     return list(dict.fromkeys(name.partition("[")[0] for name in names))
 
 
+@pytest.mark.compiler
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_model_exchange_takes_samples_at_events_of_time(fmi: int) -> None:
     """A solver of FMPy's, of other steps: samples agree with exact readings of their own times."""
@@ -361,6 +364,7 @@ def test_sensors_that_sample_nothing_cost_nothing() -> None:
     assert s.samples is None and s.state.sensed.size == 0
 
 
+@pytest.mark.compiler
 def test_the_first_sample_of_a_driven_joint_is_where_it_was_told_to_be() -> None:
     """Told between initialization and the first step, which an FMU follows then."""
     path = folder() / "sampled_driven.yaml"

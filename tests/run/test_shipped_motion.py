@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, SimulationError, list_examples, load
+from cutjoint import Simulation, SimulationError, list_examples, load
 from cutjoint.model.cli.main import main
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cutjoint import CutjointError, Simulation, SimulationError, load
 from cutjoint.fmu import export
-from cutjoint.fmu.effort import measured
-from cutjoint.fmu.plan import plan
-from cutjoint.model import CutjointError, Simulation, SimulationError, load
+from cutjoint.fmu.step_cost import measure_step
+from cutjoint.model.base.thresholds import FMU_SUBSTEPS, MOST_SUBSTEPS
 from cutjoint.model.cli.main import main
 from cutjoint.model.describe.reader import list_examples
 from cutjoint.model.manifold.step import CLASSICAL, FINER, TRIES, Tableau
-from cutjoint.model.thresholds import FMU_SUBSTEPS, MOST_SUBSTEPS
+from cutjoint.native.variable_layout import plan
 from fmu_tools import exported, get, initialize, instance, put
 
 FAST = 10.0  # N·m: the four-bar turns so fast after half a second that plain steps of 1 ms lose it
@@ -28,9 +28,9 @@ def tried(s: Simulation, duration: float, torque: float = FAST) -> np.ndarray:
     s.set_inputs(np.full(len(s.inputs), torque))
     counts = []
     for _ in range(round(duration / 1e-3)):
-        before = s.ledger[TRIES]
+        before = s.counters[TRIES]
         s.step(1e-3)
-        counts.append(s.ledger[TRIES] - before)
+        counts.append(s.counters[TRIES] - before)
     return np.array(counts)
 
 
@@ -101,7 +101,7 @@ def test_one_sub_step_is_the_plain_step() -> None:
         s.set_inputs([FAST])
         s.run(0.3, record=[])
     assert one.state == single.state
-    assert one.ledger[TRIES] == 0
+    assert one.counters[TRIES] == 0
 
 
 @pytest.mark.parametrize("wrong", [0, -3, 2.5, True, MOST_SUBSTEPS + 1])
@@ -123,6 +123,7 @@ def test_the_command_line_bounds_and_counts(capsys: pytest.CaptureFixture[str]) 
     assert main([*wide, "--substeps", "none"]) == 2
 
 
+@pytest.mark.compiler
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_the_fmu_counts_what_the_engine_counts(fmi: int) -> None:
     engine = Simulation("fourbar", substeps=8, compile=False)
@@ -143,6 +144,7 @@ def test_the_fmu_counts_what_the_engine_counts(fmi: int) -> None:
         assert get(fmu, ["step.tries"])[0] == before
 
 
+@pytest.mark.compiler
 def test_the_fmu_says_what_a_step_may_cost() -> None:
     path = exported("fourbar", substeps=8)
     with zipfile.ZipFile(path) as archive:
@@ -161,11 +163,12 @@ def test_the_fmu_says_what_a_step_may_cost() -> None:
         assert "Every step is a plain one" in archive.read("documentation/index.html").decode()
 
 
+@pytest.mark.compiler
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_export_measures_a_plain_and_the_worst_step(fmi: int) -> None:
-    found = measured(plan(load("fourbar"), substeps=8), exported("fourbar", fmi, substeps=8))
+    found = measure_step(plan(load("fourbar"), substeps=8), exported("fourbar", fmi, substeps=8))
     assert found is not None and 0 < found.plain < found.worst
-    alone = measured(plan(load("fourbar"), substeps=1), exported("fourbar", fmi, substeps=1))
+    alone = measure_step(plan(load("fourbar"), substeps=1), exported("fourbar", fmi, substeps=1))
     assert alone is not None and alone.plain == alone.worst
 
 

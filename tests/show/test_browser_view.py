@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser
-from cutjoint.model import Engine, Simulation, list_examples, load
+from cutjoint import Engine, Simulation, list_examples, load
+from cutjoint.model.base.errors import CutjointError, how_to_install
 from cutjoint.model.cli import main as command
-from cutjoint.model.cli.view import find_port
-from cutjoint.model.errors import CutjointError, brought_by
 from cutjoint.model.joints.euler import rotation
 from cutjoint.model.show.measures import LONGEST, arrow_newtons, round_up
-from cutjoint.model.show.pull import grab, held_point, own_inputs, with_handles
-from cutjoint.model.show.timeline import FRAME, STEP, TimeLine
-from cutjoint.model.show.view import Viewer
-from cutjoint.model.show.view_camera import FILLED, PRESETS, filled
-from cutjoint.model.show.view_scene import swollen
-from cutjoint.model.show.view_station import wrapped
+from cutjoint.model.urdf.solids import hull_of_balls
+from cutjoint.model.view.camera import FILLED, PRESETS, filled
+from cutjoint.model.view.cli import find_port
+from cutjoint.model.view.pull import grab, held_point, own_inputs, with_handles
+from cutjoint.model.view.station import wrapped
+from cutjoint.model.view.timeline import FRAME, STEP, TimeLine
+from cutjoint.model.view.view import Viewer
 
 Capture = pytest.CaptureFixture[str]
 TORQUE = 10.0
@@ -233,7 +233,7 @@ def test_paths_and_plots_are_the_outputs(leg: str) -> None:
 
 @pytest.fixture
 def leg() -> str:
-    return str(Path(__file__).parents[1] / "docs" / "gallery" / "walking_leg.yaml")
+    return str(Path(__file__).parents[2] / "docs" / "gallery" / "walking_leg.yaml")
 
 
 def test_a_body_is_pulled_and_the_work_is_accounted_for() -> None:
@@ -351,6 +351,7 @@ def purple(image: np.ndarray) -> np.ndarray:
     return np.asarray((b > g + 0.08) & (r > g + 0.04))  # the platform's colour, light or dark
 
 
+@pytest.mark.browser
 def test_a_real_browser_shows_the_mechanism_and_its_motion(tmp_path: Path) -> None:
     """It fills the window; a mouse on the platform pulls it."""
     with viewing("stewart", seconds=1.0) as viewer, Browser(tmp_path / "profile", 800, 560) as browser:
@@ -444,7 +445,7 @@ def test_without_viser_it_says_what_to_install(capsys: Capture, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "viser", None)
     assert command.main(["view", "stewart"]) == command.USAGE
     err = capsys.readouterr().err
-    assert brought_by("view") in err and err.count("\n") == 1
+    assert how_to_install("view") in err and err.count("\n") == 1
 
 
 # -- parts ---------------------------------------------------------------------------------
@@ -452,7 +453,7 @@ def test_without_viser_it_says_what_to_install(capsys: Capture, monkeypatch: pyt
 
 def test_hulls_are_closed_and_seen_from_outside() -> None:
     middle = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
-    vertices, faces = swollen(middle, 0.1)
+    vertices, faces = hull_of_balls(middle, 0.1)
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     volume = np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6  # by the divergence theorem
     assert 0.08 < volume < 0.5 * 0.2 + 3.5 * np.pi * 0.1**2 / 2 + 4.2e-3

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, list_examples, load
+from cutjoint import Simulation, list_examples, load
+from cutjoint.model.batch.results import in_lines
 from cutjoint.model.joints.types import TYPES
 from cutjoint.model.loading import read
+from cutjoint.model.show.measures import drive_range
 from cutjoint.model.show.picture import draw, save_picture
 from cutjoint.model.show.plot import draw_plot, group
 from cutjoint.model.show.sketch import around, body_points, choose_view, family, joint_frame, rod_ends
@@ -19,6 +21,7 @@ LOOKS = {  # marker, filled, with a line between its ends, axes drawn
     "cylindrical": ("D", False, True, (2,)),
     "helical": ("d", False, True, (2,)),
     "planar": ("h", False, False, (2,)),
+    "pin-in-slot": ("H", False, False, (2, 0)),
     "universal": ("P", False, False, (2, 0)),
     "spherical": ("o", True, False, ()),
     "fixed": ("s", True, False, ()),
@@ -137,7 +140,7 @@ def test_one_can_look_from_any_angle(name: str, angle: tuple[float, float]) -> N
 
 
 def test_phases_go_on_without_jumps() -> None:
-    from cutjoint.model.linear.linear_plot import phase_degrees
+    from cutjoint.model.show.linear_plot import phase_degrees
 
     omega = np.geomspace(0.01, 100, 400)
     lag = phase_degrees(1 / ((1j * omega) ** 2 + 0.2j * omega + 1) ** 2)
@@ -159,9 +162,73 @@ def test_outlines_are_convex_hulls() -> None:
 
 def test_a_needle_can_be_drawn(tmp_path: Path) -> None:
     """A mechanism that is ever so much higher than wide ended in a singular matrix."""
-    text = Path(__file__).parents[1].joinpath("examples", "gripper.yaml").read_text(encoding="utf-8")
+    text = Path(__file__).parents[2].joinpath("examples", "gripper.yaml").read_text(encoding="utf-8")
     assert "[0.012, 0.03, 0.07]" in text
     (tmp_path / "needle.yaml").write_text(text.replace("[0.012, 0.03, 0.07]", "[0.012, 0.03, 1e49]", 1))
     mechanism = load(tmp_path / "needle.yaml")
     save_picture(tmp_path / "needle.png", mechanism, Simulation(mechanism, compile=False).body_poses())
     assert (tmp_path / "needle.png").stat().st_size > 1000
+
+
+DRIVES = """
+bodies:
+  car: {mass: 40, com: [0, 0, 0]}
+  arm: {mass: 2, com: [0.5, 0, 0]}
+joints:
+  rail: {type: prismatic, parent: ground, child: car, at: [0, 0, 0], axis: x%s}
+  pin: {type: revolute, parent: car, child: arm, at: [0, 0, 0], axis: y}
+motors:
+  rack: {joint: rail, drive: %s}
+cylinders:
+  ram: {body1: car, body2: arm, point1: [0, 0, 0.5], point2: [0.5, 0, 0], drive: position}
+"""
+
+
+@pytest.mark.parametrize(
+    ("limits", "drive", "range_"),
+    [
+        ("", "position", (-1.0, 1.0)),
+        (", limits: [-0.2, 0.7]", "position", (-0.2, 0.7)),
+        ("", "velocity", (-1.0, 1.0)),
+        ("", "torque", (-500.0, 500.0)),
+    ],
+)
+def test_sliders_go_as_far_as_makes_sense_in_their_unit(
+    limits: str, drive: str, range_: tuple[float, float]
+) -> None:
+    """Half of the weight in newtons was taken for metres: a rack's slider went to 200 m."""
+    mechanism = read(DRIVES % (limits, drive))
+    first = {row.name: row.first for row in mechanism.input_table}
+    assert drive_range(mechanism, first["rack"], 0.8) == pytest.approx(range_)
+    assert drive_range(mechanism, first["ram"], 0.8, 0.7) == pytest.approx((0.35, 1.05))
+
+
+def test_of_many_lines_the_largest_have_names_and_the_rest_are_counted() -> None:
+    """Thirteen lines had no legend at all: which joint carries most could not be seen."""
+    time = np.linspace(0, 1, 5)
+    columns = {f"reaction.pin{k}.force.norm": k * time for k in range(20)}
+    (axes,) = draw_plot(time, columns, units=dict.fromkeys(columns, "N")).axes
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names[:2] == ["pin19", "pin18"] and names[-1] == "8 smaller ones" and len(names) == 13
+    assert axes.get_ylabel() == "reaction force\n(N)"
+
+
+def test_components_of_a_named_vector_are_x_y_z() -> None:
+    time = np.linspace(0, 1, 5)
+    columns = {f"foot[{k}]": k * time for k in (1, 2, 3)}
+    (axes,) = draw_plot(time, columns).axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["foot x", "foot y", "foot z"]
+
+
+def test_an_output_is_drawn_over_another() -> None:
+    time = np.linspace(0, 1, 5)
+    columns = {"stroke": 2 * time, "force": 3 * time}
+    (axes,) = draw_plot(time, columns, "", {"stroke": "m", "force": "N"}, over="stroke").axes
+    np.testing.assert_array_equal(axes.lines[0].get_xydata(), np.column_stack([2 * time, 3 * time]))
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("stroke (m)", "force (N)")
+
+
+def test_long_names_of_a_sweep_are_broken() -> None:
+    name = "change of joint.crank_pin.on_child.position[1] with one standard deviation"
+    lines = in_lines(name).split("\n")
+    assert "".join(lines) == name and max(map(len, lines)) <= 30

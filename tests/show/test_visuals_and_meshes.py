@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutjoint.model import Body, Joint, Mechanism, Simulation, load
+from cutjoint import Body, Joint, Mechanism, Simulation, load
+from cutjoint.model.base.errors import AssemblyError, DescriptionError
 from cutjoint.model.describe.visuals import NamedFrame, Visual
-from cutjoint.model.errors import AssemblyError, DescriptionError
 from cutjoint.model.loading import read
-from cutjoint.model.robots.surfaces import mesh_path, outline, relocated, surface, surfaces
 from cutjoint.model.show.picture import draw
-from cutjoint.model.show.player import scene
+from cutjoint.model.urdf.surfaces import mesh_path, outline, relocate_meshes, surface, surfaces
+from cutjoint.model.view.player import scene
 
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
 
@@ -82,10 +82,15 @@ def test_meshes_are_looked_for_where_they_may_be(tmp_path: Path) -> None:
     there = mechanism(folder=str(package / "urdf"))
     for name in ("package://arm_description/meshes/a.stl", "../meshes/a.stl", "package://other/meshes/a.stl"):
         assert mesh_path(there, name) == (package / "meshes" / "a.stl").resolve()
-    for name in ("../../../secret.stl", str(tmp_path / "secret.stl"), f"file://{tmp_path}/secret.stl", "\0"):
+    outside = ("../../../secret.stl", str(tmp_path / "secret.stl"), f"file://{tmp_path}/secret.stl", "\0")
+    # A package's name that leads up reached three folders further.
+    outside += tuple(
+        f"{scheme}://{'../' * up}secret.stl" for scheme in ("package", "model") for up in range(1, 6)
+    )
+    for name in (*outside, "package://.ssh/a.stl", "package://../ws/../../secret.stl"):
         assert mesh_path(there, name) is None
     moved = replace(there, visuals=(Visual("v", "arm", "mesh", (1.0,) * 3, "../meshes/a.stl"),))
-    moved = relocated(moved, tmp_path)
+    moved = relocate_meshes(moved, tmp_path)
     assert moved.visuals[0].file == "ws/arm_description/meshes/a.stl"
 
 
@@ -145,7 +150,7 @@ def test_markers_are_the_visuals() -> None:
 
 def test_frames_are_written_and_read(tmp_path: Path) -> None:
     described = replace(mechanism(), frames=(NamedFrame("tool", "arm", (0.1, 0, 0), label="tool-0"),))
-    from cutjoint.model.cli.convert import convert
+    from cutjoint.model.robots.convert_cli import convert
 
     convert(described, tmp_path / "x.urdf")
     again = load(tmp_path / "x.urdf")
@@ -184,14 +189,14 @@ def test_a_cut_joint_starts_where_told_though_a_rigid_joint_is_in_the_tree() -> 
 
 
 def test_hulls_are_closed_convex_and_as_large_as_scipys() -> None:
-    from cutjoint.model.robots.hulls import hull_faces
-    from cutjoint.model.show.view_scene import swollen
+    from cutjoint.model.urdf.hulls import hull_faces
+    from cutjoint.model.urdf.solids import hull_of_balls
     from scipy.spatial import ConvexHull
 
     random = np.random.default_rng(3)
     box = np.array([(x, y, z) for x in (0, 1) for y in (0, 2) for z in (0, 3)], float)
-    rod = swollen(np.array([(0.0, 0, 0), (1, 0, 0)]), 0.1)[0]
-    plate = swollen(np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), 0.05)[0]
+    rod = hull_of_balls(np.array([(0.0, 0, 0), (1, 0, 0)]), 0.1)[0]
+    plate = hull_of_balls(np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), 0.05)[0]
     for cloud in (box, rod, plate, random.normal(size=(60, 3))):
         faces = hull_faces(cloud)
         a, b, c = cloud[faces.T]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cutjoint.model.base.errors import AssemblyError, DescriptionError
 from cutjoint.model.cartesian import (
     Angle,
     Coincident,
@@ -20,9 +21,8 @@ from cutjoint.model.cartesian import (
     read_problem,
 )
 from cutjoint.model.cli.main import main
-from cutjoint.model.errors import AssemblyError, DescriptionError
 from cutjoint.model.joints import euler
-from cutjoint.model.papers.liu_newton import newton
+from cutjoint.papers.liu_newton import newton
 
 X, Y, Z, O = (1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0), (0.0, 0, 0)  # noqa: E741
 ARM = Part("arm", (0.1, 0.2, 0.3), (1, 0.1, 0.2, 0.3))
@@ -55,7 +55,7 @@ def test_under_constrained_parts_are_named_with_their_freedoms():
     report = Problem("two", parts, constraints).solve()
     assert report.freedom == 5
     assert set(report.free) == {(("arm",), 1), (("slider",), 4)}
-    assert "under-constrained, 1 freedom: arm" in report.text()
+    assert "under-constrained, 1 degree of freedom: arm" in report.text()
     tied = {**constraints, "rod": Distance("arm", "slider", (0.5, 0, 0.2), (0.3, 0, 0), 0.9)}
     report = Problem("tied", parts, tied).solve()
     assert report.free == ((("arm", "slider"), 4),), "a rod makes them one group"
@@ -265,7 +265,7 @@ def test_the_command_assembles_parts(tmp_path, capsys):
 
 
 def test_the_manual_runs(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).resolve().parents[1] / "docs" / "cartesian.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "cartesian.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     codes = re.findall(r"^```python\n(.*?)^```", page, flags=re.M | re.S)
     (yaml,) = re.findall(r"^```yaml\n(.*?)^```", page, flags=re.M | re.S)

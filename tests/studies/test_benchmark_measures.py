@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cutjoint import Simulation
 from cutjoint.benchmarks import peers
 from cutjoint.benchmarks.batch import ONE_BY_ONE, ROLLOUT, SCHEMES
 from cutjoint.benchmarks.fmu_step import IN_C, NATIVE
@@ -17,15 +18,14 @@ from cutjoint.benchmarks.measure import Effort, Timing, side_by_side
 from cutjoint.benchmarks.parts import parts
 from cutjoint.benchmarks.report import describe, required, targets, unmet
 from cutjoint.benchmarks.subjects import chain, subject
-from cutjoint.model import Simulation
+from cutjoint.model.base.errors import how_to_install
 from cutjoint.model.cli.main import main
 from cutjoint.model.compile.kernel import find_compiler
-from cutjoint.model.errors import brought_by
 
 # Peers whose loops are rigid must agree; MuJoCo's are springs, and give way by this much.
 CLOSE = {
     "Pinocchio": 1e-6,
-    "Pinocchio, differenced": 1e-6,
+    "Pinocchio, by finite differences": 1e-6,
     "cutjoint, virtual machine": 1e-10,
     "MuJoCo": 1e-2,
 }
@@ -76,7 +76,7 @@ def test_the_larger_mechanism_is_the_same_for_its_peer() -> None:
     measured = subject("hexapod")
     model = Peer(measured.parts)
     for q, v in measured.states.values():
-        ours = measured.simulation.kernel("dynamics")(q, v, measured.u, measured.simulation.p)[0]
+        ours = measured.simulation.engine.kernels.dynamics(q, v, [], measured.u, measured.simulation.p)[0]
         assert np.abs(model.accelerations(q, v, measured.u) - ours).max() < 1e-6 * np.abs(ours).max()
 
 
@@ -91,7 +91,7 @@ def test_a_peer_gets_the_same_masses() -> None:
     mujoco.mj_forward(model.model, model.data)
     M = np.zeros((9, 9))
     mujoco.mj_fullM(model.model, model.data, M)
-    ours = simulation.kernel("coefficients")(simulation.state.q, simulation.state.v, np.zeros(3), [])[0]
+    ours = simulation.engine.kernels.coefficients(*simulation.at)[0]
     order = model.parts.order_v
     np.testing.assert_allclose(M, ours[np.ix_(order, order)], atol=1e-9)
 
@@ -103,7 +103,7 @@ def test_without_peers_it_says_what_to_install(
     assert main(["bench", "--quick", "--mechanism", "stewart", "--only", "dynamics"]) == 0
     said = capsys.readouterr().out
     for name in ("pinocchio", "mujoco"):
-        assert f"note: {name} is not installed ({brought_by('bench')}): left out" in said
+        assert f"note: {name} is not installed ({how_to_install('bench')}): left out" in said
     assert "Targets" not in said
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cutjoint.model.papers.benchmarks import PROBLEMS, Bench, problems, references, spring
+from cutjoint.papers.benchmarks import PROBLEMS, Bench, problems, references, spring
 from scipy.integrate import solve_ivp
 
 BY_NAME = {problem.name: problem for problem in PROBLEMS}
@@ -56,10 +56,12 @@ def bench(name: str, stepper: str = "runge_kutta") -> Bench:
         ("A01 pendulum", 1e-10, 1e-10),
         ("A02 four-bars, N = 1", 1e-9, 1e-7),
         ("A02 four-bars, N = 5", 1e-9, 1e-7),
-        ("A02 four-bars, N = 40", 1e-7, 1e-5),  # round-off decides how near to the singular pose it steps
+        pytest.param(
+            "A02 four-bars, N = 40", 1e-7, 1e-5, marks=pytest.mark.slow
+        ),  # round-off decides how near to the singular pose it steps
         ("A04 Bricard", 1e-9, 1e-9),
-        ("Bennett", 1e-9, 1e-8),
-        ("spatial slider-crank", 1e-6, 1e-6),
+        pytest.param("Bennett", 1e-9, 1e-8, marks=pytest.mark.slow),
+        pytest.param("spatial slider-crank", 1e-6, 1e-6, marks=pytest.mark.slow),
     ],
 )
 def test_a_millisecond_is_enough(name: str, motion: float, energy: float) -> None:

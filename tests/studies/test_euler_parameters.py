@@ -13,7 +13,7 @@ from cutjoint.model.equations.terms import equations
 from cutjoint.model.equations.topology import span
 from cutjoint.model.equations.traced import closure
 from cutjoint.model.joints import euler
-from cutjoint.model.papers.liu_relative import body_slopes, on_ground, relative_jacobian, steps
+from liu_relative import body_slopes, on_ground, relative_jacobian, steps
 from random_mechanisms import Maker, random_tree
 
 RANDOM = np.random.default_rng(3)
@@ -240,7 +240,7 @@ def test_relative_jacobian_is_the_engines(seed):
     eq = equations(closed)
     q = np.concatenate([closed.joint(n).start for n in eq.tree.q])
     q = q[np.argsort(np.concatenate([np.arange(w.start, w.stop) for w in eq.tree.q.values()]))]
-    g, G, _ = (np.array(part) for part in closure(eq)(q, ca.DM(0, 1)))
+    g, G, _ = (np.array(part) for part in closure(eq)(q, [], []))
     N = values(
         ca.Function("N", [eq.q], [ca.densify(ca.jacobian(position_rates(eq.model, eq.q, eq.v), eq.v))]), q
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import mechanisms
 import numpy as np
 import pytest
-from cutjoint.model import CutjointError, Simulation, SimulationError
-from cutjoint.model.papers.methods import MethodSimulation
-from cutjoint.model.papers.methods.method import Method
-from test_charts import AUTOMATIC, moving
+from cutjoint import CutjointError, Simulation, SimulationError
+from cutjoint.papers.methods import MethodSimulation
+from cutjoint.papers.methods.method import Method
+from test_thesis_charts import AUTOMATIC, moving
 
 WAYS = [("multipliers", "partition"), ("svd", "partition"), *(("null_space", kind) for kind in AUTOMATIC)]
 
@@ -33,7 +33,7 @@ def test_multipliers_of_least_norm_where_rows_are_redundant() -> None:
     s = Simulation(mechanisms.bricard())
     s.run(0.5, 1e-3)
     dv, lam = s.accelerations()
-    M, G, right, _, _ = s.kernel("coefficients")(s.q, s.v, s.u, s.p)
+    M, G, right, _, _ = s.engine.kernels.coefficients(*s.at)
     diagonal, weight = np.diag(G @ np.linalg.solve(M, G.T)), np.zeros(len(G))
     for group in s.equations.scales.groups:
         weight[list(group)] = diagonal[list(group)].mean()

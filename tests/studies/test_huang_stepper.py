@@ -8,10 +8,10 @@ from math import pi
 import mechanisms
 import numpy as np
 import pytest
-from cutjoint.model import Body, Frame, Joint, Mechanism, Motor, Simulation, SimulationError, load
-from cutjoint.model.papers.huang_pendulum import planar_determinant, solid, stepper_values
-from cutjoint.model.papers.methods import MethodSimulation
-from cutjoint.model.papers.methods.huang import Taylor
+from cutjoint import Body, Frame, Joint, Mechanism, Motor, Simulation, SimulationError, load
+from cutjoint.papers.huang_pendulum import planar_determinant, solid, stepper_values
+from cutjoint.papers.methods import MethodSimulation
+from cutjoint.papers.methods.huang import Taylor
 
 
 def slider() -> Mechanism:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from cutjoint.model.cartesian.constraints import exact, virtual_rotation
 from cutjoint.model.cli.main import main
-from cutjoint.model.papers import liu_example1, liu_table2
-from cutjoint.model.papers.liu import example
+from cutjoint.papers import liu_example1, liu_table2
+from cutjoint.papers.liu import example
 
 
 def test_worked_example_to_all_printed_digits(capsys):
@@ -49,6 +49,7 @@ def test_table_2_as_the_command_prints_it(capsys):
         assert row["converged"] < 100 and row["pseudo_inverse"]["converged_share"] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_table_2_with_other_seeds(seed):
     cells = [cell for cell in liu_table2.CELLS if cell.number != 2]

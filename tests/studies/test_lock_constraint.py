@@ -5,11 +5,11 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from cutjoint.model.base.errors import DescriptionError, SimulationError
 from cutjoint.model.cartesian import Lock, Marker, laws, lock
-from cutjoint.model.cartesian.drives import driven_lock
+from cutjoint.model.cartesian.drives import motion_lock
 from cutjoint.model.describe.mechanism import Joint
-from cutjoint.model.errors import DescriptionError, SimulationError
-from cutjoint.model.papers.tasora_joints import feasible, rank_of_mask
+from cutjoint.papers.tasora_joints import feasible, rank_of_mask
 
 TIME = ca.SX.sym("t")
 
@@ -209,7 +209,7 @@ def test_places_of_driven_joints_have_exact_derivatives():
     cases = [(kind, [law] * count) for kind, count in types.items()] + [("spherical", [four])]
     h = 1e-3
     for kind, given in cases:
-        place = driven_lock(Joint("j", kind, "ground", "b", pitch=0.2), given).wanted
+        place = motion_lock(Joint("j", kind, "ground", "b", pitch=0.2), given).wanted
         x = {k: place.columns(0.4 + k * h) for k in (-2, -1, 0, 1, 2)}
         for order in (0, 1):
             slope = (x[-2] - 8 * x[-1] + 8 * x[1] - x[2])[:, order] / (12 * h)
@@ -233,10 +233,10 @@ def test_a_law_that_is_not_a_number_names_itself():
         lambda: laws.table([0, 1, 1], [0, 1, 2], name="odd"),
         lambda: laws.table([0, 1], [0, float("inf")], name="odd"),
         lambda: laws.function(ca.Function("odd", [TIME, ca.SX.sym("x")], [TIME])),
-        lambda: driven_lock(Joint("odd", "universal", "ground", "b"), laws.ramp(1.0)),
-        lambda: driven_lock(Joint("odd", "universal", "ground", "b"), [laws.ramp(1.0), None]),
-        lambda: driven_lock(Joint("odd", "spherical", "ground", "b"), laws.ramp(1.0)),
-        lambda: driven_lock(Joint("odd", "free", "ground", "b"), laws.ramp(1.0)),
+        lambda: motion_lock(Joint("odd", "universal", "ground", "b"), laws.ramp(1.0)),
+        lambda: motion_lock(Joint("odd", "universal", "ground", "b"), [laws.ramp(1.0), None]),
+        lambda: motion_lock(Joint("odd", "spherical", "ground", "b"), laws.ramp(1.0)),
+        lambda: motion_lock(Joint("odd", "free", "ground", "b"), laws.ramp(1.0)),
     ],
 )
 def test_laws_that_make_no_sense_are_refused_by_name(build):

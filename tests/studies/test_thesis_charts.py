@@ -7,13 +7,13 @@ from math import pi
 import mechanisms
 import numpy as np
 import pytest
-from cutjoint.model import Simulation, SimulationError
+from cutjoint import Simulation, SimulationError
 from cutjoint.model.linear.linearize import linear_kernel
-from cutjoint.model.papers.methods import MethodSimulation, thesis_charts, traced
-from cutjoint.model.papers.methods.chart_form import ChartForm, ChartSolver
-from cutjoint.model.papers.methods.method import Method
 from cutjoint.model.run.independent import Independent
 from cutjoint.model.run.local_form import ChartLost
+from cutjoint.papers.methods import MethodSimulation, thesis_charts, traced
+from cutjoint.papers.methods.chart_form import ChartForm, ChartSolver
+from cutjoint.papers.methods.method import Method
 from random_mechanisms import random_loop
 
 AUTOMATIC = [kind for kind in thesis_charts.KINDS if kind != "chosen"]
@@ -24,7 +24,7 @@ def moving(seed: int) -> Simulation:
     s = Simulation(random_loop(seed), compile=False)
     random = np.random.default_rng(seed)
     s.u[:] = random.normal(size=len(s.u))
-    s.v[:] = s.kernel("project_velocity")(s.q, random.normal(size=s.tree.nv), s.p)
+    s.v[:] = s.engine.kernels.project_velocity(s.q, random.normal(size=s.tree.nv), s.s, s.p)
     return s
 
 
@@ -36,10 +36,10 @@ def test_matrices_of_every_chart(seed: int, kind: str) -> None:
     method = Method(s, chart=kind)
     assert method.rank < s.tree.nv, "a mechanism that can move is wanted here"
     form = ChartForm(method, s.q.copy())
-    y = form.to_local(s.q, s.v)
+    y = form.to_local(*s.at[:3])
     y[: form.chart.size] += 0.02 / max(1.0, np.linalg.norm(y))
-    q, v = form.to_full(y)
-    _, G, _, gamma, _ = s.kernel("coefficients")(q, v, s.u, s.p)
+    q, v, z = form.to_full(y)
+    _, G, _, gamma, _ = s.engine.kernels.coefficients(q, v, z, s.u, s.p)
     rate = method.kernel(traced.jacobian_rate)(q, v, s.p)
     K = thesis_charts.motions(form.chart, G)
     size = max(1.0, np.abs(G).max(), np.abs(gamma).max(initial=0.0))
@@ -47,7 +47,7 @@ def test_matrices_of_every_chart(seed: int, kind: str) -> None:
     assert np.abs(G @ K).max() < 1e-10 * size
     assert np.abs(G @ thesis_charts.bias(form.chart, G, rate, v, gamma) - gamma).max() < 1e-9 * size
     assert np.abs(K @ thesis_charts.speeds(form.chart, G, v) - v).max() < 1e-10 * max(1.0, np.abs(v).max())
-    assert np.abs(form.to_local(q, v) - y).max() < 1e-10 * max(1.0, np.abs(y).max())
+    assert np.abs(form.to_local(q, v, z) - y).max() < 1e-10 * max(1.0, np.abs(y).max())
 
 
 @pytest.mark.parametrize("kind", AUTOMATIC)
@@ -58,14 +58,14 @@ def test_rates_are_those_of_the_full_motion(kind: str) -> None:
     s.run(0.4, 1e-3)
     form = ChartForm(Method(s, chart=kind), s.q.copy())
     s.run(0.1, 1e-3)  # away from the reference
-    slope, _ = form.rates(form.to_local(s.q, s.v))
+    slope, _ = form.rates(form.to_local(*s.at[:3]))
     saved, h = s.state, 1e-4
     samples = []
     for k in (1, 2):
         s.state = saved
         s.run(k * h, h)
-        samples.append(form.to_local(s.q, s.v))
-    here = form.to_local(saved.q, saved.v)
+        samples.append(form.to_local(*s.at[:3]))
+    here = form.to_local(*saved.at[:3])
     forward = (4 * samples[0] - samples[1] - 3 * here) / (2 * h)
     assert np.abs(forward - slope).max() < 1e-4 * np.abs(slope).max()
 
@@ -76,8 +76,8 @@ def test_jacobian_against_differences() -> None:
     s.run(0.4, 1e-3)
     for kind in ("partition", "tangent_qr", "tangent_svd", "chosen"):
         form = ChartForm(Method(s, chart=kind), s.q.copy())
-        y = form.to_local(s.q, s.v)
-        exact = linear_kernel(s.engine, Independent(form.R, len(form.R)))(s.q, s.v, s.u, s.p)[0]
+        y = form.to_local(*s.at[:3])
+        exact = linear_kernel(s.engine, Independent(form.R, len(form.R)))(*s.at)[0]
         for k, e in enumerate(1e-6 * np.eye(len(y))):
             column = (form.rates(y + e)[0] - form.rates(y - e)[0]) / 2e-6
             assert np.abs(exact[:, k] - column).max() < 1e-7 * np.abs(exact).max()
@@ -113,8 +113,8 @@ def test_a_point_off_the_chart_is_noticed() -> None:
     s = Simulation(mechanisms.cartesian_pendulum(pi / 2))
     form = ChartForm(Method(s, chart="tangent_svd"), s.q.copy())
     along_x = form.chart.R @ [0.5, 0.0, 0.0]  # within the circle
-    q, _ = form.to_full(np.concatenate([along_x, [0, 0]]))
-    assert np.abs(s.engine.closure(q, s.p)[0]).max() < 1e-12
+    q, *_ = form.to_full(np.concatenate([along_x, [0, 0]]))
+    assert np.abs(s.engine.closure(q, s.s, s.p)[0]).max() < 1e-12
     with pytest.raises(ChartLost, match="does not converge"):
         form.to_full(np.concatenate([3 * along_x, [0, 0]]))
 
@@ -129,7 +129,7 @@ def test_charts_change_before_they_degrade(kind: str) -> None:
     turned, last = 0.0, pi / 2
     while solver.time < 2.0:
         solver.advance()
-        q, v, _ = solver.at(solver.time)
+        q, v, *_ = solver.at(solver.time)
         angle = float(np.arctan2(q[1], q[0]))
         turned += (angle - last + pi) % (2 * pi) - pi
         last = angle

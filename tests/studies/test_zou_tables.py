@@ -6,9 +6,9 @@ from argparse import Namespace
 
 import numpy as np
 import pytest
-from cutjoint.model import load
-from cutjoint.model.papers import zou_mcpherson as mcpherson
-from cutjoint.model.papers import zou_slider_crank as slider_crank
+from cutjoint import load
+from cutjoint.papers import zou_mcpherson as mcpherson
+from cutjoint.papers import zou_slider_crank as slider_crank
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_the_start_of_seven_decimals_is_seen_in_one_length():
     from cutjoint.model.design.propagate import propagate
 
     for typed, wanted in (
-        (slider_crank.begun(load("slider_crank")), 7.94346e-4),
+        (slider_crank.with_typed_start(load("slider_crank")), 7.94346e-4),
         ("slider_crank", 7.94353e-4),
     ):
         result = propagate(

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import casadi as ca
-from cutjoint.model.equations.dynamics import Wrenches, armature
+from cutjoint.model.equations.dynamics import Wrenches, rotor_inertia
 from cutjoint.model.equations.kinematics import Model, outward
-from cutjoint.model.equations.spatial import ad, ad_dual, inertia_times, to_child
+from cutjoint.model.equations.spatial import inertia_times, to_child
 from cutjoint.model.joints.rigid_motion import vector
 
 
@@ -21,7 +21,7 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
     """
     tree, outside = model.tree, outside or {}
     motion = outward(model, q, v)
-    rotor = armature(model)
+    rotors = rotor_inertia(model, q)
     bare = model.inertias
     I = [_whole(b) for b in bare]  # noqa: E741
     S = model.subspaces
@@ -38,7 +38,7 @@ def articulated_body(model: Model, q: Any, v: Any, tau: Any, outside: Wrenches |
         Ia, z = I[i], I[i] @ a[i] + b[i]
         if link.move:
             U[i] = I[i] @ S[i]
-            D[i] = S[i].T @ U[i] + ca.diag(rotor[link.v])
+            D[i] = S[i].T @ U[i] + rotors[link.v, link.v]
             u[i] = tau[link.v] - S[i].T @ z
             Ia = I[i] - U[i] @ ca.solve(D[i], U[i].T)
             z = z + U[i] @ ca.solve(D[i], u[i])
@@ -63,3 +63,15 @@ def _whole(inertia: Any) -> Any:
     if inertia is None:
         return ca.SX.zeros(6, 6)
     return ca.horzcat(*(inertia_times(inertia, ca.SX.eye(6)[:, k]) for k in range(6)))
+
+
+def ad(V: Any, W: Any) -> Any:
+    """Lie bracket of two twists."""
+    w, v = V[:3], V[3:]
+    return ca.vertcat(ca.cross(w, W[:3]), ca.cross(v, W[:3]) + ca.cross(w, W[3:]))
+
+
+def ad_dual(V: Any, F: Any) -> Any:
+    """ad*_V F = −(ω×m + v×f, ω×f), the transpose of `ad` on wrenches."""
+    w, v = V[:3], V[3:]
+    return -ca.vertcat(ca.cross(w, F[:3]) + ca.cross(v, F[3:]), ca.cross(w, F[3:]))

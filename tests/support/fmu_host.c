@@ -1,6 +1,7 @@
 /* A host for FMI 2.0: loads an FMU with dlopen, checks it and times it.
  *
  *   fmu_host check LIBRARY GUID INPUTS OUTPUTS
+ *   fmu_host stack LIBRARY GUID INPUTS OUTPUTS
  *   fmu_host bench LIBRARY GUID INPUTS OUTPUTS STEPS
  *   fmu_host save|resume LIBRARY GUID INPUTS OUTPUTS FILE
  *
@@ -9,6 +10,7 @@
  */
 #include "fmu_host.h"
 #include <dlfcn.h>
+#include <fenv.h>
 #include <stdarg.h>
 
 library fmi;
@@ -81,6 +83,7 @@ static void load(const char* path)
     *(void**)&fmi.get_states = symbol(so, "fmi2GetContinuousStates");
     *(void**)&fmi.rates = symbol(so, "fmi2GetDerivatives");
     *(void**)&fmi.indicators = symbol(so, "fmi2GetEventIndicators");
+    *(void**)&fmi.directional = symbol(so, "fmi2GetDirectionalDerivative");
 }
 
 void* start_as(const char* name, int type)
@@ -152,7 +155,9 @@ int main(int n, char** word)
     fmi.guid = word[3];
     fmi.ni = numbers(word[4], fmi.inputs, 64);
     fmi.no = numbers(word[5], fmi.outputs, 512);
+    feenableexcept(FE_OVERFLOW | FE_INVALID | FE_DIVBYZERO); /* as some hosts do; threads inherit it */
     if (strcmp(what, "check") == 0) check();
+    else if (strcmp(what, "stack") == 0) stack();
     else if (strcmp(what, "save") == 0 && n == 7) save(word[6]);
     else if (strcmp(what, "resume") == 0 && n == 7) resume(word[6]);
     else if (strcmp(what, "bench") == 0 && n == 7) bench(atol(word[6]));

@@ -43,6 +43,7 @@ typedef struct {
     int (*get_states)(void*, double*, size_t);
     int (*rates)(void*, double*, size_t);
     int (*indicators)(void*, double*, size_t);
+    int (*directional)(void*, const unsigned*, size_t, const unsigned*, size_t, const double*, double*);
     const char* guid;
     unsigned inputs[64], outputs[512];
     size_t ni, no;
@@ -65,5 +66,6 @@ void read_all(void* c, double* y);
 
 void check(void);
 void bench(long steps);
+void stack(void);
 
 #endif

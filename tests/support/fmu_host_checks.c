@@ -73,7 +73,8 @@ static void check_states(void)
 /* Model exchange by Heun's method, an event asked for every 50 steps; a saved state goes on with the same bits. */
 static void integrate(void* c, double* x, size_t n, int from, int steps)
 {
-    double dx[64], next[64], dx2[64], z;
+    double dx[64], next[64], dx2[64], z[64];
+    size_t nz = 0;
     int event, terminate;
     event_info info;
     for (int k = from; k < from + steps; ++k) {
@@ -82,7 +83,8 @@ static void integrate(void* c, double* x, size_t n, int from, int steps)
         need(fmi.set_time(c, (k + 1) * H) == 0 && fmi.set_states(c, next, n) == 0 && fmi.rates(c, dx2, n) == 0, "no rates");
         for (size_t i = 0; i < n; ++i) x[i] += 0.5 * H * (dx[i] + dx2[i]);
         need(fmi.set_states(c, x, n) == 0 && fmi.completed(c, 1, &event, &terminate) == 0 && !terminate, "a step is not completed");
-        need(fmi.indicators(c, &z, 1) == 0 && isfinite(z) && (z < 0) == (event != 0), "the indicator and the event differ");
+        while (nz < 64 && fmi.indicators(c, z, nz) != 0) ++nz;
+        need(nz < 64 && isfinite(z[0]) && (z[0] < 0) == (event != 0), "the indicator and the event differ");
         if (!event && k % 50) continue;
         need(fmi.event(c) == 0 && fmi.discrete(c, &info) == 0 && fmi.continuous(c) == 0 && fmi.get_states(c, x, n) == 0, "no event");
     }

@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cutjoint.fmu import c_compile
+from cutjoint import CutjointError, Simulation, load, save
 from cutjoint.fmu.archive import write_zip
 from cutjoint.fmu.export import contents
-from cutjoint.fmu.plan import Plan, plan
-from cutjoint.model import CutjointError, Simulation, load, save
+from cutjoint.native import c_compile
+from cutjoint.native.variable_layout import Plan, plan
 from fmpy import extract, read_model_description
 from fmpy.fmi2 import FMU2Model, FMU2Slave
 from fmpy.fmi3 import FMU3Model, FMU3Slave
+from made_once import made_once, text_of
 
 HOST = sorted(Path(__file__).parent.glob("fmu_host*.c"))
 SOME = ("joint.*.position", "joint.*.velocity", "energy", "loop.residual", "singularity.distance")
@@ -74,11 +75,14 @@ def planned(name: str, **options: Any) -> Plan:
 def exported(
     name: str, fmi: int = 2, optimize: int = 0, platforms: tuple[str, ...] = (), **options: Any
 ) -> Path:
-    """An FMU of an example, made once for this process; compiled without care for speed."""
-    path = folder() / f"{name}-{fmi}-{optimize}-{len(list(folder().iterdir()))}.fmu"
-    made = contents(planned(name, **options), fmi, c_compile.check_platforms(platforms), optimize, False)
-    write_zip(path, made)
-    return path
+    """An FMU of an example, made once for all tests; compiled without care for speed."""
+
+    def make(path: Path) -> None:
+        made = contents(planned(name, **options), fmi, c_compile.check_platforms(platforms), optimize, False)
+        write_zip(path, made)
+
+    told = sorted(({"outputs": SOME} | options).items())
+    return made_once(make, ".fmu", text_of(name), fmi, optimize, platforms, told)
 
 
 @contextmanager
@@ -176,10 +180,11 @@ def some_inputs(name: str) -> list[float]:
 @functools.cache
 def host() -> Path:
     """The host program, compiled once; raises if there is no compiler."""
-    target = folder() / "fmu_host"
-    command = ["cc", "-O2", "-o", target, *HOST, "-ldl", "-lpthread"]
-    subprocess.run(command, check=True)
-    return target
+
+    def make(path: Path) -> None:
+        subprocess.run(["cc", "-O2", "-o", path, *HOST, "-ldl", "-lpthread", "-lm"], check=True)
+
+    return made_once(make, "", "fmu_host")
 
 
 def host_words(path: Path, unzipped: str) -> list[str]:

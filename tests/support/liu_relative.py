@@ -21,12 +21,11 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-
-from ..cartesian.constraints import BodyPose, Constraint, Vector
-from ..describe.mechanism import GROUND, Frame, Joint, Mechanism
-from ..equations.topology import Link, Tree
-from ..joints import euler
-from ..joints.moves import Move
+from cutjoint.model.cartesian.constraints import BodyPose, Constraint, Vector
+from cutjoint.model.describe.mechanism import GROUND, Frame, Joint, Mechanism
+from cutjoint.model.equations.topology import Link, Tree
+from cutjoint.model.joints import euler
+from cutjoint.model.joints.moves import Move
 
 Array = np.ndarray
 

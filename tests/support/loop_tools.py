@@ -13,18 +13,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cutjoint.fmu.realtime import build_realtime
-from cutjoint.model.hil.packets import COMMAND, STATE, Packet, pack, unpack
-from fmu_tools import folder
+from cutjoint.model.control.packets import COMMAND, STATE, VERSION, Packet, pack, unpack
+from cutjoint.realtime.build import build_realtime
+from made_once import made_once, text_of
 
 PATIENCE = 60  # seconds that a loaded machine may take for an answer
 
 
 @functools.cache
 def built(name: str, **options: Any) -> Path:
-    """The loop of an example, made once for this process."""
-    where = folder() / f"loop-{name}-{len(list(folder().iterdir()))}"
-    return build_realtime(name, where, **({"optimize": 1, "library": False} | options))
+    """The loop of an example, made once for all tests."""
+    options = {"optimize": 1, "library": False} | options
+    where = made_once(
+        lambda where: build_realtime(name, where, **options), ".loop", text_of(name), sorted(options.items())
+    )
+    (program,) = (path for path in where.iterdir() if not path.suffix)
+    return program
 
 
 class Running:
@@ -83,6 +87,7 @@ class Device:
     def __init__(self, port: int, motors: int, key: bytes = b"", start: int = 0):
         self.to, self.motors, self.key, self.number = ("127.0.0.1", port), motors, key, start
         self.state: Packet | None = None
+        self.version = VERSION
         self.line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.line.settimeout(0.5)
 
@@ -95,16 +100,16 @@ class Device:
     def packet(self, torques: Sequence[float], **changed: Any) -> bytes:
         answer = self.state.sequence if self.state else 0
         stamp = self.state.stamp if self.state else 0.0
-        given = Packet(COMMAND, self.number, answer, stamp, 0.0, tuple(torques))
+        given = Packet(COMMAND, self.number, answer, stamp, 0.0, tuple(torques), self.version)
         return pack(given._replace(**changed), self.key)
 
     def send(self, data: bytes) -> None:
         self.line.sendto(data, self.to)
 
-    def step(self, torques: Sequence[float]) -> Packet:
+    def step(self, torques: Sequence[float], flags: int = 0) -> Packet:
         """One command, and the state that answers it; said again while there is none."""
         self.number += 1
-        data = self.packet(torques)
+        data = self.packet(torques, flags=flags)
         end = time.monotonic() + PATIENCE
         self.send(data)
         while time.monotonic() < end:

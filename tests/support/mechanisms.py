@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import acos, asin, pi
 
 import numpy as np
-from cutjoint.model import Body, Frame, Joint, Mechanism, Strut
+from cutjoint import Body, Frame, Joint, Mechanism, Strut
 
 HALF_TURN = (0.0, 0.0, 0.0, 1.0)  # about z
 DOWN = (0.0, -9.81, 0.0)

@@ -31,11 +31,12 @@ _count = 0
 
 
 def new_domain() -> int:
-    """A ROS domain that no other test process uses at the time: each worker of pytest has half of them."""
+    """A ROS domain that no other test process uses at the time: each worker has its share of 100."""
     global _count
     _count += 1
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").endswith(("1", "3", "5", "7", "9"))
-    return 1 + 50 * worker + (os.getpid() + _count) % 50
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    share = 100 // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "2"))
+    return 1 + worker * share + (os.getpid() + _count) % share
 
 
 def environment(domain: int) -> dict[str, str]:
@@ -124,7 +125,7 @@ class Client:
 
     def call(self, name: str, data: bool | None = None) -> Any:
         kind = Trigger if data is None else SetBool
-        client = self.node.create_client(kind, name)
+        client = self.node.create_client(kind, f"cutjoint/{name}")
         self.until(client.service_is_ready, f"service {name}")
         future = client.call_async(kind.Request() if data is None else kind.Request(data=data))
         self.until(future.done, f"answer of {name}")

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cutjoint.fmu.c_compile import check_platforms
+from cutjoint import CutjointError, Mechanism, Simulation
 from cutjoint.fmu.export import contents, write_zip
-from cutjoint.fmu.plan import plan
-from cutjoint.fmu.python_runtime import write_python_fmu as write_python
-from cutjoint.model import CutjointError, Mechanism, Simulation
+from cutjoint.fmu.python_export import write_python_fmu as write_python
 from cutjoint.model.engine import Engine
-from cutjoint.model.equations.topology import start_coordinates
 from cutjoint.model.joints.types import TYPES
+from cutjoint.model.run.assembly import start_guess
+from cutjoint.native.c_compile import check_platforms
+from cutjoint.native.variable_layout import plan
 from fmpy.fmi1 import FMICallException
 from fmu_tools import get, initialize, instance
 from scipy.spatial.transform import Rotation
@@ -40,8 +40,7 @@ class Python:
 
     def __init__(self, engine: Engine):
         self.simulation = Simulation(engine)
-        tree = self.simulation.tree
-        self.start = replace(self.simulation.state, q=start_coordinates(self.simulation.mechanism, tree))
+        self.start = replace(self.simulation.state, q=start_guess(engine))
         self.assembled = self.simulation.state.q
 
     def pose(self, held: Held) -> Pose:
@@ -93,7 +92,7 @@ def matrices(shown: np.ndarray) -> np.ndarray:
     """Position and Euler parameters of every body to what `pose` gives."""
     places = []
     for row in shown.reshape(-1, 7):
-        R = Rotation.from_quat(row[3:], scalar_first=True).as_matrix()
+        R = Rotation.from_quat(np.roll(row[3:], -1)).as_matrix()
         places.append(np.column_stack([R, row[:3]]).ravel())
     return np.concatenate(places)
 
@@ -156,7 +155,7 @@ def elsewhere(
         ball = slice(units.index("1"), units.index("1") + 4)
         axis = random.normal(size=3)
         turn = Rotation.from_rotvec(random.uniform(0, reach[0]) * axis / np.linalg.norm(axis))
-        new[ball] = (turn * Rotation.from_quat(q[ball], scalar_first=True)).as_quat(scalar_first=True)
+        new[ball] = np.roll((turn * Rotation.from_quat(np.roll(q[ball], -1))).as_quat(), 1)  # scalar first
     return new
 
 

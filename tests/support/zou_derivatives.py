@@ -19,13 +19,12 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-
-from ..describe.mechanism import GROUND, Frame, Joint, Mechanism
-from ..equations.topology import Tree
-from ..joints.euler import rotation, tilde, world_matrix
-from ..joints.moves import Move
-from ..joints.rows import Ends, Primitive
-from ..joints.types import TYPES
+from cutjoint.model.describe.mechanism import GROUND, Frame, Joint, Mechanism
+from cutjoint.model.equations.topology import Tree
+from cutjoint.model.joints.euler import rotation, tilde, world_matrix
+from cutjoint.model.joints.moves import Move
+from cutjoint.model.joints.rows import Ends, Primitive
+from cutjoint.model.joints.types import TYPES
 
 Array = np.ndarray
 FIELDS = ("length", "travel", "pitch")

@@ -20,7 +20,8 @@ struct Mechanism::Library
   void * handle;
 #define EACH(with) \
   with(native) with(count) with(items) with(new) with(free) with(set) with(begin) with(reset) with(drive) \
-  with(step) with(time) with(outputs) with(joints) with(accelerations) with(servo)
+  with(step) with(time) with(outputs) with(joints) with(accelerations) with(order_of_fields) with(check_order) with(relax_order) \
+  with(timeout) with(frequency) with(longest_hold) with(follow_order)
 #define DECLARE(name) decltype(&cutjoint_##name) name##_;
   EACH(DECLARE)
 

@@ -1,4 +1,5 @@
 // The class without ROS, see its header: what it is made of, and what it is told.
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 #include <stdexcept>
@@ -35,6 +36,19 @@ void keep(void * host, const char * message) {*static_cast<std::string *>(host) 
 
 }  // namespace
 
+void check_known(const Parameters & parameters, const std::vector<std::string> & known, const std::string & whose)
+{
+  std::string names;
+  for (const auto & each : known) {
+    names += (names.empty() ? "" : ", ") + each;
+  }
+  for (const auto & each : parameters) {
+    if (std::find(known.begin(), known.end(), each.first) == known.end()) {
+      throw mistake(whose + " has no parameter '" + each.first + "'; there is " + (names.empty() ? "none" : names));
+    }
+  }
+}
+
 int Order::named(const std::string & name)
 {
   static const char * const names[] = {"effort", "position", "velocity", "acceleration"};
@@ -48,13 +62,15 @@ int Order::named(const std::string & name)
 Mechanism::Mechanism(const Parameters & parameters)
 : parameters_(parameters)
 {
+  check_known(parameters, {"library", "mode", "step", "gravity", "start", "hold", "frequency"}, "the hardware");
   const std::string path = given(parameters, "library", "");
   if (path.empty()) {
     throw mistake("say which mechanism: <param name=\"library\">FILE.so</param>");
   }
   library_ = std::make_unique<Library>(path);
   step_ = number(given(parameters, "step", "0"), "step");
-  frequency_ = number(given(parameters, "frequency", "20"), "frequency");
+  const std::string frequency = given(parameters, "frequency", "");
+  frequency_ = frequency.empty() ? library_->frequency_() : number(frequency, "frequency");
   const std::string mode = given(parameters, "mode", "lock_step"), hold = given(parameters, "hold", "true");
   if (step_ < 0 || frequency_ <= 0) {
     throw mistake("parameter 'step' must not be negative, and 'frequency' positive");
@@ -90,17 +106,20 @@ void Mechanism::choose_inputs()
   const cutjoint_item * items = library_->items_(CUTJOINT_INPUT);
   servo_.assign(joints_.size(), false);
   for (std::size_t k = 0; k < n; ++k) {
-    const std::string unit = items[k].unit;
+    const std::string role = items[k].role;
     driven_.push_back(items[k].joint < 0 ? joints_.size() : static_cast<std::size_t>(items[k].joint));
     takes_.push_back(
-      unit == "rad" || unit == "m" ? Order::position :
-      unit == "rad/s" || unit == "m/s" ? Order::velocity : Order::effort);
+      role == "position" ? Order::position :
+      role == "speed" || role == "velocity" ? Order::velocity : Order::effort);
     if (takes_.back() != Order::effort && driven_.back() < joints_.size()) {
       servo_[driven_.back()] = true;
     }
   }
-  for (auto * each : {&given_, &wanted_, &follows_, &inputs_, &held_}) {
+  for (auto * each : {&inputs_, &held_}) {
     each->assign(n, 0.0);
+  }
+  for (auto * each : {&fields_, &told_, &order_}) {
+    each->assign(Order::count * n, 0.0);
   }
 }
 
@@ -127,23 +146,32 @@ Joint & Mechanism::joint(const std::string & name)
 std::vector<Told> Mechanism::switched(
   const std::vector<std::string> & stops, const std::vector<std::string> & starts) const
 {
-  std::vector<Told> told;
+  std::vector<Told> told, begun(joints_.size());
   for (const auto & each : joints_) {
     told.push_back(each.told);
   }
-  const auto mark = [&](const std::vector<std::string> & keys, bool value) {
+  const auto mark = [&](std::vector<Told> & in, const std::vector<std::string> & keys, bool value) {
       for (const auto & key : keys) {
         const auto slash = key.rfind('/');
         const int order = slash == std::string::npos ? Order::count : Order::named(key.substr(slash + 1));
         for (std::size_t k = 0; order < Order::count && k < joints_.size(); ++k) {
-          told[k][order] = joints_[k].name == key.substr(0, slash) ? value : told[k][order];
+          in[k][order] = joints_[k].name == key.substr(0, slash) ? value : in[k][order];
         }
       }
     };
-  mark(stops, false);
-  mark(starts, true);
+  mark(told, stops, false);
+  mark(told, starts, true);
+  mark(begun, starts, true);
+  const auto torn = [](const Told & each) {
+      return each[Order::effort] && (each[Order::position] || each[Order::velocity]);
+    };
   for (std::size_t k = 0; k < told.size(); ++k) {
-    if (told[k][Order::effort] && (told[k][Order::position] || told[k][Order::velocity])) {
+    for (int order = 0; torn(told[k]) && order < Order::count; ++order) {
+      // a controller that ended while the hardware was down did not give back; it has said nothing since
+      const bool gone = joints_[k].before[order] && std::isnan(joints_[k].command[order]);
+      told[k][order] = told[k][order] && (begun[k][order] || !gone);
+    }
+    if (torn(told[k])) {
       throw mistake("joint '" + joints_[k].name + "' can't follow a motion and obey an effort at once");
     }
   }
@@ -207,16 +235,19 @@ void Mechanism::reset()
     throw mistake(said_);
   }
   fault_.clear();
+  refused_.clear();
   debt_ = 0;
-  last_ = 0;
+  last_ = {};
   for (auto & each : joints_) {
-    each.told.fill(false);
+    each.before = each.told;  // what controllers take stays theirs: they command anew
     each.command.fill(NAN);
   }
   read();
   for (std::size_t k = 0; k < driven_.size(); ++k) {
     held_[k] = driven_[k] < joints_.size() ? joints_[driven_[k]].position : 0.0;
   }
+  heard_ = time();
+  hold_still(order_);
 }
 
 namespace
@@ -230,27 +261,29 @@ Sensor & Mechanism::add_sensor(const std::string & name, const Parameters & para
 {
   auto sensor = std::make_unique<Sensor>();
   sensor->name = name;
+  const std::string body = given(parameters, "body", ""), joint = given(parameters, "joint", "");
+  const std::string option = body.empty() ? "--wrench " + joint : "--output 'body." + body + ".*'";
   const auto show = [&](const std::string & reading, const std::string & output) {
       const std::size_t at = find(CUTJOINT_OUTPUT, output);
       if (at == library_->count_(CUTJOINT_OUTPUT)) {
         throw mistake(
                 "sensor '" + name + "': the library has no output '" + output +
-                "'; make it with 'cutjoint realtime --output NAME'");
+                "'; make it with 'cutjoint realtime " + option + "'");
       }
       sensor->readings.push_back({reading, at, 0.0});
     };
-  const std::string body = given(parameters, "body", ""), joint = given(parameters, "joint", "");
+  check_known(parameters, {"body", "joint"}, "sensor '" + name + "'");
   if (body.empty() == joint.empty()) {
     throw mistake("sensor '" + name + "' needs a parameter 'body' for its pose or 'joint' for its wrench");
   }
-  const std::string stem = body.empty() ? "reaction." + joint : "body." + body;
+  const std::string stem = body.empty() ? "sensor." + joint + "_wrench" : "body." + body;
   for (int k = 0; k < 3; ++k) {
     const std::string place = "[" + std::to_string(k + 1) + "]";
     show(std::string(body.empty() ? "force." : "position.") + axes[k], stem + (body.empty() ? ".force" : ".position") + place);
   }
   for (int k = 0; k < 3; ++k) {  // Euler parameters come as w, x, y, z
     const std::string place = "[" + std::to_string(body.empty() ? k + 1 : k + 2) + "]";
-    show(std::string(body.empty() ? "torque." : "orientation.") + axes[k], stem + (body.empty() ? ".moment" : ".orientation") + place);
+    show(std::string(body.empty() ? "torque." : "orientation.") + axes[k], stem + (body.empty() ? ".torque" : ".orientation") + place);
   }
   if (!body.empty()) {
     show("orientation.w", stem + ".orientation[1]");

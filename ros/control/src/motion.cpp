@@ -1,21 +1,12 @@
 // How the class moves: what it hears, shows and follows.
 #include <chrono>
 #include <cmath>
+#include <sstream>
 
 #include "library.hpp"
 
 namespace cutjoint_control
 {
-namespace
-{
-
-long long steady()
-{
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
-}  // namespace
-
 void Mechanism::hear(const std::vector<Told> & told)
 {
   read();
@@ -38,6 +29,9 @@ void Mechanism::hear(const std::vector<Told> & told)
       if (joints_[k].told[order] && !told[k][order]) {
         joints_[k].command[order] = NAN;  // whoever takes it next does not start from an old order
       }
+    }
+    if (joints_[k].told != told[k]) {
+      joints_[k].before.fill(false);
     }
     joints_[k].told = told[k];
   }
@@ -69,62 +63,78 @@ void Mechanism::read()
   }
 }
 
+void Mechanism::hold_still(std::vector<double> & order) const
+{
+  const std::size_t n = driven_.size();
+  order.assign(Order::count * n, 0.0);
+  for (std::size_t k = 0; k < n && hold_; ++k) {
+    if (driven_[k] < joints_.size() && (takes_[k] == Order::position || !servo_[driven_[k]])) {
+      order[k] = CUTJOINT_TO_POSITION;
+      order[n + k] = held_[k];
+    }
+  }
+}
+
+void Mechanism::listen()
+{
+  const std::size_t n = driven_.size();
+  hold_still(told_);
+  for (std::size_t k = 0; k < n; ++k) {
+    for (int order = 0; order < Order::count; ++order) {
+      fields_[order * n + k] = NAN;
+      if (driven_[k] == joints_.size()) {
+        continue;  // a wrench, which is no joint's
+      }
+      const Joint & joint = joints_[driven_[k]];  // a servo takes a motion, and an effort where it has an input for it
+      const bool fits = !servo_[driven_[k]] || (order == Order::effort) == (takes_[k] == Order::effort);
+      fields_[order * n + k] = joint.told[order] && fits ? joint.command[order] : NAN;
+    }
+  }
+  library_->order_of_fields_(mechanism_, fields_.data(), told_.data());
+  int saturated = 0;
+  const std::size_t wrong = library_->check_order_(mechanism_, told_.data(), nullptr, &saturated);
+  if (wrong == 0) {
+    order_ = told_;
+    heard_ = time();
+    refused_.clear();
+  } else if (refused_.empty()) {  // an error of the controller's: said once
+    refuse(wrong - 1);
+  }
+  library_->relax_order_(mechanism_, time() - heard_, library_->timeout_(), 0, order_.data());
+}
+
+void Mechanism::refuse(std::size_t input)
+{
+  const std::size_t n = driven_.size();
+  const char * const told = told_[input] == CUTJOINT_FORCE ? "effort" : told_[input] == CUTJOINT_TO_POSITION ? "position" : "velocity";
+  std::ostringstream text;
+  text << "joint '" << (driven_[input] < joints_.size() ? joints_[driven_[input]].name : "") << "' is told the " << told << " "
+       << told_[n + input] << ", which no drive can do: all orders are refused; the last ones stay, and after "
+       << library_->timeout_() << " s forces and velocities vanish";
+  refused_ = text.str();
+}
+
 bool Mechanism::write(double period)
 {
   if (!fault_.empty()) {
     return false;
   }
-  const long long now = real_time_ ? steady() : 0;
+  const auto now = real_time_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   if (real_time_) {
-    period = last_ != 0 ? static_cast<double>(now - last_) * 1e-9 : period;
+    const bool first = last_ == std::chrono::steady_clock::time_point();
+    period = first ? period : std::chrono::duration<double>(now - last_).count();
     last_ = now;
   }
   debt_ += period;
   // a manager that stalled comes with a long period: nothing follows stably by forces held that long
-  const double h = step_ > 0 ? step_ : period / std::ceil(period * 4 * frequency_);
+  const double h = step_ > 0 ? step_ : period / std::ceil(period / library_->longest_hold_(frequency_));
   if (!(h > 0)) {
     return true;
   }
+  listen();
+  said_.clear();
   while (debt_ > 0.5 * h) {
-    bool servo = false;
-    const double * values = library_->joints_(mechanism_);
-    const std::size_t n = joints_.size();
-    for (std::size_t k = 0; k < driven_.size(); ++k) {
-      if (driven_[k] == joints_.size()) {
-        continue;
-      }
-      const Joint & joint = joints_[driven_[k]];
-      const double q = values[driven_[k]], v = values[n + driven_[k]];
-      const auto told = [&joint](int order) {return joint.told[order] ? joint.command[order] : NAN;};
-      const double place = told(Order::position), speed = told(Order::velocity), more = told(Order::acceleration);
-      given_[k] = wanted_[k] = 0;
-      follows_[k] = 1;
-      if (servo_[driven_[k]]) {  // it follows by itself: its inputs are passed on
-        const double passed = joint.command[takes_[k]];
-        given_[k] = std::isfinite(passed) ? passed : takes_[k] == Order::position ? held_[k] : 0;
-        follows_[k] = 0;
-      } else if (std::isfinite(place) || std::isfinite(speed)) {
-        wanted_[k] = (std::isfinite(more) ? more : 0) + 2 * frequency_ * ((std::isfinite(speed) ? speed : 0) - v);
-        wanted_[k] += std::isfinite(place) ? frequency_ * frequency_ * (place - q) : 0;
-      } else if (std::isfinite(told(Order::effort))) {
-        given_[k] = told(Order::effort);
-        follows_[k] = 0;
-      } else if (hold_) {  // nobody tells it anything
-        wanted_[k] = frequency_ * frequency_ * (held_[k] - q) - 2 * frequency_ * v;
-      } else {
-        follows_[k] = 0;
-      }
-      const cutjoint_item & input = library_->items_(CUTJOINT_INPUT)[k];
-      if (!(std::abs(given_[k]) <= input.range)) {
-        given_[k] = 0;  // no drive gives that: an error of the controller's
-      }
-      servo = servo || follows_[k] > 0;
-      inputs_[k] = given_[k];
-    }
-    if (servo && library_->servo_(mechanism_, given_.data(), wanted_.data(), follows_.data(), inputs_.data()) != 0) {
-      fault_ = "the driven joints can't follow at this pose";
-      return false;
-    }
+    library_->follow_order_(mechanism_, order_.data(), frequency_, inputs_.data());
     if (library_->drive_(mechanism_, inputs_.data()) != 0 || library_->step_(mechanism_, h) != 0) {
       fault_ = said_.empty() ? "the mechanism can't go on" : said_;
       return false;

@@ -13,6 +13,7 @@
 
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ public:
       parts_.insert(parts_.end(), info.gpios.begin(), info.gpios.end());
       for (const auto & each : parts_) {
         const Joint & joint = mechanism_->joint(each.name);
+        check_known(Parameters(each.parameters.begin(), each.parameters.end()), {}, "joint '" + each.name + "'");
         if (!each.command_interfaces.empty() && joint.input < 0) {
           throw std::runtime_error("cutjoint: joint '" + each.name + "' has no drive and takes no commands");
         }
@@ -133,6 +135,12 @@ public:
   return_type write(const rclcpp::Time &, const rclcpp::Duration & period) override
   {
     if (mechanism_->write(period.seconds())) {
+      if (mechanism_->refused() != refused_) {
+        refused_ = mechanism_->refused();
+        if (!refused_.empty()) {
+          RCLCPP_ERROR(rclcpp::get_logger("cutjoint_control"), "%s", refused_.c_str());
+        }
+      }
       return return_type::OK;
     }
     RCLCPP_ERROR(rclcpp::get_logger("cutjoint_control"), "%s", mechanism_->fault().c_str());
@@ -143,6 +151,7 @@ private:
   std::unique_ptr<Mechanism> mechanism_;
   std::vector<hardware_interface::ComponentInfo> parts_;  // joints, and what a tree does not have
   std::vector<Sensor *> sensors_;
+  std::string refused_;  // what was said last
 };
 
 }  // namespace cutjoint_control

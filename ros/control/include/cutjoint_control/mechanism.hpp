@@ -2,11 +2,12 @@
 //
 // It loads the native library that `cutjoint realtime` makes (native.h). Every joint of the URDF, driven, passive or
 // cut, has position, velocity, effort and acceleration; driven ones take an effort, or a position and its derivatives
-// that they are made to follow by the exact forces (model/equations/driving.py). Mistakes are thrown as one sentence.
+// that they are made to follow (model/control/command_law.py). Mistakes are thrown as one sentence.
 #ifndef CUTJOINT_CONTROL__MECHANISM_HPP_
 #define CUTJOINT_CONTROL__MECHANISM_HPP_
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -31,7 +32,7 @@ struct Joint
   std::string name;
   int input = -1;  // that drives it
   double position = 0, velocity = 0, effort = 0, acceleration = 0;
-  Told told{};  // what a controller commands; the rest is not heard
+  Told told{}, before{};  // what a controller commands, and did before the last reset; the rest is not heard
   std::array<double, Order::count> command{};  // NaN says nothing
 };
 
@@ -51,6 +52,8 @@ struct Sensor
 
 /// Parameters of `<hardware>` or of a sensor, by name.
 using Parameters = std::map<std::string, std::string>;
+/// Throws a sentence if there is one that nobody reads.
+void check_known(const Parameters & parameters, const std::vector<std::string> & known, const std::string & whose);
 
 class Mechanism
 {
@@ -71,7 +74,7 @@ public:
   std::vector<Told> switched(const std::vector<std::string> & stops, const std::vector<std::string> & starts) const;
   /// Hear only these from now on; what is told nothing stays where it is if `hold`.
   void hear(const std::vector<Told> & told);
-  /// To the start pose, at rest as described; held until the first command if `hold`.
+  /// To the start pose, at rest as described; held until the first command if `hold`. Who commands what stays.
   void reset();
   /// Fill the values of joints and sensors.
   void read();
@@ -81,10 +84,15 @@ public:
   double time() const;
   /// Why time stands still, empty if it does not.
   const std::string & fault() const {return fault_;}
+  /// Why the present commands are not obeyed, empty if they are.
+  const std::string & refused() const {return refused_;}
 
 private:
   struct Library;
   void choose_inputs();
+  void hold_still(std::vector<double> & order) const;
+  void listen();
+  void refuse(std::size_t input);
   void set_start(const std::string & words);
   void set_gravity(const std::string & numbers);
   std::size_t find(cutjoint_kind kind, const std::string & name) const;
@@ -97,12 +105,12 @@ private:
   std::vector<std::size_t> driven_;  // joint of each input; as many as there are: none
   std::vector<int> takes_;           // what each input is by itself: a force, or a servo's position or velocity
   std::vector<bool> servo_;          // joints whose motor has a servo of its own
-  std::vector<double> given_, wanted_, follows_, inputs_, held_;
+  std::vector<double> fields_, told_, order_, inputs_, held_;  // what joints are told, as an order, the one obeyed
   Parameters parameters_;
-  double step_ = 0, frequency_ = 0, debt_ = 0;
+  double step_ = 0, frequency_ = 0, debt_ = 0, heard_ = 0;  // seconds at which an order was last taken
   bool hold_ = false, real_time_ = false;
-  long long last_ = 0;  // steady nanoseconds of the last write
-  std::string fault_, said_;
+  std::chrono::steady_clock::time_point last_;  // of the last write
+  std::string fault_, refused_, said_;
 };
 
 }  // namespace cutjoint_control

@@ -1,0 +1,3 @@
+"""Systems of FMUs."""
+
+EXTENDS = {"export": "cutjoint.fmu.ssp.export_option"}

@@ -1,0 +1,1 @@
+"""A mechanism that simulates itself in a web page."""

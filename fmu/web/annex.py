@@ -1,0 +1,3 @@
+"""Web pages that simulate."""
+
+EXTENDS = {"export": "cutjoint.fmu.web.export_option"}

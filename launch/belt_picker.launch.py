@@ -1,7 +1,0 @@
-"""ros2 launch cutjoint belt_picker.launch.py [mode:=lock_step] [rate:=500] [params_file:=my.yaml] ..."""
-
-from cutjoint.ros.launching import describe
-
-
-def generate_launch_description():
-    return describe("belt_picker")

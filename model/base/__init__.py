@@ -1,0 +1,1 @@
+"""What knows nothing of mechanisms: errors, files, subprocesses, signals, units, thresholds."""

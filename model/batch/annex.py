@@ -1,0 +1,5 @@
+"""Many mechanisms at once."""
+
+COMMANDS = {
+    "sweep": ("cutjoint.model.batch.cli", "many runs with different numbers, a row each", 52),
+}

@@ -1,0 +1,1 @@
+"""What commands robots: computed torque, commands, limits, packets, readings of frames."""

@@ -1,0 +1,1 @@
+"""A mechanism as URDF, and the shapes of its bodies."""

@@ -1,0 +1,1 @@
+"""The browser view, films, players, reports and notebooks."""

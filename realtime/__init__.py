@@ -1,0 +1,1 @@
+"""The native loop for hardware in the loop."""

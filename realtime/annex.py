@@ -1,0 +1,5 @@
+"""The native loop."""
+
+COMMANDS = {
+    "realtime": ("cutjoint.realtime.cli", "make a native loop for hardware in the loop", 61),
+}

@@ -1,0 +1,1 @@
+"""The ros2_control plugin's package: its files and launch descriptions."""

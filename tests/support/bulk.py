@@ -1,0 +1,16 @@
+"""Many cases of one property: some in every run, the others by `make study`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import pytest
+
+
+def bulk(cases: Sequence[Any], each_run: int | Collection[Any]) -> list[Any]:
+    """Cases for `parametrize` or a fixture; beyond the first few, or those named, they are marked slow."""
+    every = cases[:each_run] if isinstance(each_run, int) else each_run
+    assert every and set(every) <= set(cases), "each property has a case in every run"
+    rows = ((case, case if isinstance(case, tuple) else (case,)) for case in cases)
+    return [pytest.param(*row, marks=() if case in every else pytest.mark.slow) for case, row in rows]
