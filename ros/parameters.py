@@ -30,7 +30,7 @@ def declare_parameters(node: Any) -> Settings:
         about = ParameterDescriptor(description=s.about, dynamic_typing=True, read_only=not s.changeable)
         bounds = getattr(s.check, "bounds", None)
         if bounds is not None:
-            about.floating_point_range = [FloatingPointRange(from_value=bounds[0], to_value=bounds[1])]
+            about.floating_point_range = [_range(*bounds)]
         _declare(node, name, raw[name], about)
     return settings
 
@@ -53,13 +53,18 @@ def declare_own(node: Any, simulation: Simulation) -> None:
         name, value = f"{OF_MECHANISM}{variable.name}", p[variable.where].tolist()
         about = ParameterDescriptor(description=f"{variable.about}, {variable.unit}", dynamic_typing=True)
         if variable.size == 1 and isfinite(variable.low) and isfinite(variable.high):
-            about.floating_point_range = [FloatingPointRange(from_value=variable.low, to_value=variable.high)]
+            about.floating_point_range = [_range(variable.low, variable.high)]
         _declare(node, name, value[0] if variable.size == 1 else value, about)
 
 
 def own_values(given: Mapping[str, Any]) -> dict[str, Any]:
     """Of values by ROS name, those of the mechanism by its own names."""
     return {n.removeprefix(OF_MECHANISM): v for n, v in given.items() if n.startswith(OF_MECHANISM)}
+
+
+def _range(low: float, high: float) -> FloatingPointRange:
+    """Messages of C take the memory of a whole number for a double, and Humble refuses it."""
+    return FloatingPointRange(from_value=float(low), to_value=float(high))
 
 
 def _declare(node: Any, name: str, value: Any, about: ParameterDescriptor) -> Any:

@@ -17,7 +17,9 @@ from cutjoint.ros.settings import SETTINGS
 from cutjoint.ros.trajectory_interpolation import Point
 from geometry_msgs.msg import WrenchStamped
 from inside_node import inside
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.parameter import Parameter
+from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 WAIT = 60.0
@@ -193,6 +195,19 @@ def test_a_change_does_what_it_says(name: str) -> None:
         assert result.successful, result.reason
         assert node.get_parameter(name).value == effect.new
         assert effect.look(node) == effect.after
+
+
+def test_ranges_arrive_as_they_were_declared() -> None:
+    """Whole numbers arrived as 5e-324, and on Humble the node did not start."""
+    ranges = {name: s.check.bounds for name, s in SETTINGS.items() if hasattr(s.check, "bounds")}
+    assert any(isinstance(x, int) for bounds in ranges.values() for x in bounds)
+    with inside("rolling_disc", mode="paused") as node:
+        own = list(node.list_parameters(["parameter"], 0).names)
+        for told in node.describe_parameters([*ranges, *own]):
+            came = deserialize_message(serialize_message(told), ParameterDescriptor)
+            found = [(x.from_value, x.to_value) for x in came.floating_point_range]
+            assert found == [(x.from_value, x.to_value) for x in told.floating_point_range]
+            assert told.name not in ranges or found == [ranges[told.name]]
 
 
 def test_a_change_that_can_not_be_is_refused_and_stays_so() -> None:
