@@ -6,6 +6,7 @@ new GUID each time, and a module name that clashes with other FMUs in the same p
 """
 
 import json
+import re
 from pathlib import Path
 
 from ..model.base.errors import CutjointError, how_to_install
@@ -15,6 +16,8 @@ from ..native.plan import Plan
 from . import documentation, xml_fmi2
 from .archive import content_token, write_zip
 from .xml_common import tool
+
+OLDEST = (0, 7)  # of pythonfmu: FMUs around an older one never answer their host
 
 MODULE = '''"""Written by cutjoint: this FMU's own module, of a name that no other FMU has."""
 
@@ -30,11 +33,7 @@ names = globals()  # one reference more: pythonfmu's library gives one back befo
 
 
 def write_python_fmu(plan: Plan, path: Path, picture: bool = True) -> None:
-    try:
-        import pythonfmu
-    except ImportError:
-        raise CutjointError(f"--runtime python needs pythonfmu; {how_to_install('fmu')}") from None
-    home = Path(pythonfmu.__file__).parent
+    home = _pythonfmu()
     shown = [v for v in plan.variables if v.kind not in ("state", "derivative", "kink", "coordinate")]
     contents, documents = documentation.documentation(plan, 2, picture)
     del documents["documentation/staticLinking.txt"]  # there is nothing to link
@@ -58,3 +57,18 @@ def write_python_fmu(plan: Plan, path: Path, picture: bool = True) -> None:
             library = f"{identifier(plan.mechanism.name)}{file.suffix}"
             contents[f"binaries/{file.parent.name}/{library}"] = file.read_bytes()
     write_zip(path, contents)
+
+
+def _pythonfmu() -> Path:
+    """The folder of pythonfmu, whose library travels in the FMU."""
+    try:
+        import pythonfmu
+    except ImportError:
+        raise CutjointError(f"--runtime python needs pythonfmu; {how_to_install('fmu')}") from None
+    if tuple(map(int, re.findall(r"\d+", pythonfmu.__version__)[:2])) < OLDEST:
+        least = ".".join(map(str, OLDEST))
+        raise CutjointError(
+            f"--runtime python needs pythonfmu {least} or later, and {pythonfmu.__version__} is installed, "
+            f"whose FMUs never answer; {how_to_install('fmu')}"
+        )
+    return Path(pythonfmu.__file__).parent

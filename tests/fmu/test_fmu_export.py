@@ -11,6 +11,7 @@ import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,6 +42,26 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
             for p in (paths[0], other)
         ]
         assert guids[0] and guids[1] and guids[0][1] != guids[1][1]
+
+
+@pytest.mark.parametrize(("found", "taken"), [("0.6.5", False), ("0.7.0", True), ("0.10.1rc1", True)])
+def test_an_old_pythonfmu_is_refused(found: str, taken: bool, tmp_path: Path, monkeypatch: Any) -> None:
+    """Below 0.7 its library hangs the host; what is asked for is what is declared."""
+    import pythonfmu
+    from cutjoint.fmu.python_export import OLDEST
+
+    declared = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'"pythonfmu>={".".join(map(str, OLDEST))}' in declared
+    monkeypatch.setattr(pythonfmu, "__version__", found)
+    path = tmp_path / "fourbar.fmu"
+    if taken:
+        export("fourbar", path, runtime="python", outputs=FEW, picture=False)
+    else:
+        with pytest.raises(
+            CutjointError, match=r"pythonfmu 0\.7 or later, and 0\.6\.5 is installed.*brings it"
+        ):
+            export("fourbar", path, runtime="python", outputs=FEW, picture=False)
+    assert path.exists() == taken and len(list(tmp_path.iterdir())) == taken
 
 
 def test_what_is_inside(tmp_path: Path) -> None:
