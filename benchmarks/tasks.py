@@ -30,6 +30,7 @@ WHILE = 0.02  # seconds over which motions are compared
 COMPILED = "cutjoint, compiled"
 CALLED = "cutjoint, compiled, fresh arrays"
 VIRTUAL = "cutjoint, virtual machine"
+PUBLIC = "cutjoint, Simulation.linearize()"
 
 
 def agreement(subject: Subject, models: dict[str, Any]) -> Rows:
@@ -95,17 +96,26 @@ def dynamics(subject: Subject, models: dict[str, Any], effort: Effort, show: Sho
 
 
 def linearization(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
-    """A and B in the motors' coordinates; our dynamics beside it, for the ratio of the two."""
+    """A and B in the motors' coordinates; beside it our dynamics, for the ratio, and what a user calls."""
     ours = subject.simulation
     states = motor_chart(ours)
     slow = kernel(traced_linear(ours, states.R), False)
     contenders = _ours(slow, linear_kernel(ours.engine, states), subject)
     contenders["cutjoint, dynamics alone"] = _ready(ours.engine.kernels.dynamics, subject)
+    contenders[PUBLIC] = _public(subject)
     for name, model in models.items():
         for label, way in (("", "linearization"), (", centered", "centered_linearization")):
             if hasattr(model, way):
                 contenders[name + label] = getattr(model, way)(*subject.moving)
     return _beside_ours("linearization", subject, side_by_side(contenders, effort, show))
+
+
+def _public(subject: Subject) -> Callable[[], Any]:
+    """A, B, C and D as users get them: checked, named, with every output."""
+    q, v, u = subject.moving
+    simulation = Simulation(subject.simulation.engine)
+    simulation.state = replace(simulation.state, q=q, v=v, u=u)
+    return simulation.linearize
 
 
 def one_step(subject: Subject, models: dict[str, Any], effort: Effort, show: Show) -> Rows:
