@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 DEMO_EXTRAS := fmu,view
 TEST_EXTRAS := test,bench
 PYTEST_OPTIONS ?=
+K ?=
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 
@@ -24,19 +25,20 @@ INSIDE := env -u XDG_CACHE_HOME -u XDG_CONFIG_HOME -u XDG_DATA_HOME -u XDG_STATE
 RUN := mkdir -p build/home && $(INSIDE) $(BIN)/python
 # One worker more than two processors: some tests wait for nodes and browsers.
 THREE := -n 3 --dist worksteal
-# What `make quick` runs: the engine, without a compiler, ROS or a browser.
-ENGINE := $(addprefix tests/,base control equations joints linear manifold)
+# What `make quick` runs: the engine, descriptions and the house's rules.
+ENGINE := $(addprefix tests/,base control describe equations house joints linear manifold)
 
 # Old releases: of all that is declared but the engines of 'bench', and of CasADi alone.
 OLD := build/oldest
 CASADI := $(shell sed -n 's/.*"casadi>=\(.*\)",/\1/p' pyproject.toml)
 OF_CASADI := $(addprefix tests/,compile equations/test_properties.py batch/test_batch_lanes.py fmu/test_fmu_agreement.py)
 
-.PHONY: help demo test quick study lint docs api rooms docs-tables bench memcheck fuzz oldest casadi constraints dist clean
+.PHONY: help demo test again quick study lint docs api rooms docs-tables bench memcheck fuzz oldest casadi constraints dist clean
 help:
 	@echo "make demo    simulate, linearize and export a platform, run it as FMU and ROS node; see demo/index.html"
-	@echo "make quick   run the tests of the engine, without compiler, ROS and browser"
+	@echo "make quick   run the tests of the engine and its rules, without compiler, ROS and browser; K=charts picks by word"
 	@echo "make test    run all tests"
+	@echo "make again   run the tests that failed once more, alone, and say which were unsteady"
 	@echo "make study   run what takes too long for every day, and print its tables"
 	@echo "make bench   measure speed beside other engines; fails if a target is missed"
 	@echo "make memcheck  run a native FMU under AddressSanitizer and valgrind"
@@ -57,14 +59,17 @@ demo: $(VENV)/demo.stamp
 
 test: $(VENV)/test.stamp
 	@echo "== running the tests (some minutes; 'make test PYTEST_OPTIONS=-x' stops at the first failure)"
-	@$(RUN) -m pytest $(THREE) -q $(PYTEST_OPTIONS)
+	@$(RUN) -m pytest $(THREE) -q --remember-failures $(PYTEST_OPTIONS)
+
+again: $(VENV)/test.stamp
+	@$(RUN) .ci/again.py
 
 quick: $(VENV)/test.stamp
 	@export CUTJOINT_COMPILE=0; $(RUN) -m pytest $(THREE) -q \
-	    -m 'not (slow or compiler or ros or browser)' $(PYTEST_OPTIONS) $(ENGINE)
+	    -m 'not (study or cross or compiler or ros or browser)' $(if $(K),-k '$(K)') $(PYTEST_OPTIONS) $(ENGINE)
 
 study: $(VENV)/test.stamp
-	@$(RUN) -m pytest -q -s -m slow $(PYTEST_OPTIONS)
+	@$(RUN) -m pytest -q -s -m study $(PYTEST_OPTIONS)
 
 lint: $(VENV)/test.stamp
 	@$(RUN) -m pytest -q tests/house/test_style.py

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from made_once import SHARED
 
+pytest_plugins = ["report"]
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 # Folders of annexes that are imported as names of a package.
@@ -22,6 +23,8 @@ IMPORTED = re.compile(r"^\s*(?:from|import) ([\w.]+)(?: import (\w+))?", re.MULT
 
 # Tests draw without a display and never ask for one.
 os.environ["MPLBACKEND"] = "Agg"
+# A whole number in a field of doubles becomes garbage, but where this is set, and always on Humble, an error.
+os.environ["ROS_PYTHON_CHECK_FIELDS"] = "1"
 # A traceback hidden from users is what we want to see when a test fails unexpectedly; tests
 # of the command line's own messages must not inherit the switch.
 os.environ.pop("CUTJOINT_DEBUG", None)

@@ -1,6 +1,6 @@
 """A hundred thousand runs: killed and resumed, on a cluster whose worker dies, beside a loop in Python.
 
-Minutes; run by `make study`, or alone: python -m pytest -q -s -m slow tests/batch/test_sweep_study.py
+Minutes; run by `make study`, or alone: python -m pytest -q -s -m study tests/batch/test_sweep_study.py
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cutjoint.model.batch.store import read_results
 from cutjoint.model.batch.sweep import sweep
 
 pytest.importorskip("pyarrow")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
+pytestmark = [pytest.mark.study, pytest.mark.timeout(7200)]
 
 MASS, LENGTH = "body.platform.mass", "joint.ball1.on_parent.position[3]"
 LAWS = {MASS: (10.0, 0.5), LENGTH: (0.355, 0.02)}

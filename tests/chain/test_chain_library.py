@@ -117,7 +117,7 @@ def test_any_numbers_leave_a_closed_pose() -> None:
     fuzz(3000)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3600)
 def test_a_million_calls_leave_a_closed_pose() -> None:
     fuzz(1_000_000)

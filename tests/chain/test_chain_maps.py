@@ -151,7 +151,7 @@ def test_power_is_the_same_on_both_sides(name: str) -> None:
     power_is_kept(name, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", sorted(SIDES))
 def test_power_is_the_same_at_many_poses(name: str) -> None:

@@ -60,14 +60,14 @@ def test_poses_of_an_example_are_found_again(name: str) -> None:
     reach_all(chain(name), 6, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_thousand_poses_are_found_again(name: str) -> None:
     reach_all(chain(name), 1000, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(not ROBOTS, reason="no robots beside the project")
 @pytest.mark.parametrize("name", ROBOTS)

@@ -21,7 +21,7 @@ from degenerate import described
 TEXTS = described()
 KEPT = ("fixed_none_heavy", "bolted_torque_heavy", "chain_all_velocity_massless", "fourbar_velocity_heavy")
 NAMES = [  # all of them take minutes together
-    pytest.param(name, marks=() if name in KEPT else pytest.mark.slow) for name in TEXTS
+    pytest.param(name, marks=() if name in KEPT else pytest.mark.study) for name in TEXTS
 ]
 SERVED, REFUSED = (0,), (2, 3, 4)
 COMMANDS = (

@@ -341,7 +341,7 @@ def test_some(spoil, tmp_path: Path) -> None:
     assert not runs.faults, "\n".join(runs.faults)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(4 * 3600)
 @pytest.mark.parametrize("spoil", [spoil_descriptions, spoil_lines])
 def test_five_thousand(spoil, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from forked import session
 from processes import CUTJOINT, PATIENCE, start
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.study,
     pytest.mark.timeout(4 * 3600),
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
 ]

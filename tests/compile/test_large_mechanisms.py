@@ -210,7 +210,7 @@ def test_an_fmu_of_several_files_moves_as_the_engine_does(
     near([found[f"joint.pin{k}.position"][-1] for k in range(6)], simulation.q)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("mechanism", [links(200), chain(100)], ids=lambda m: m.name)
 def test_two_hundred_bodies_are_built_and_stepped(
     mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -227,7 +227,7 @@ def test_two_hundred_bodies_are_built_and_stepped(
     assert most_memory() < 1e9
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_chain_of_sixty_is_linearized(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUTJOINT_CACHE", str(tmp_path))
     simulation = Simulation(links(60))

@@ -53,7 +53,7 @@ def test_pendulum_on_an_accelerated_base_swings_about_the_apparent_vertical() ->
     assert seen.judgement.imbalance < 1e-9 * seen.judgement.scale
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_hexapod_on_a_rolling_base_holds_its_platform_level() -> None:
     """Leg lengths from the rolled feet to the balls of a platform that stays: geometry alone."""
     m = load("hexapod")

@@ -229,7 +229,7 @@ def test_methods_without_driven_motions_say_so() -> None:
         eigenvalue_sensitivities(s, "body.rod.mass")
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_hexapod_moves_its_platform_along_a_path() -> None:
     """Leg lengths by geometry alone; the platform is then where they were computed for."""
     m = driven("hexapod")

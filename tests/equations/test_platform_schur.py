@@ -135,7 +135,7 @@ def test_random_platforms_move_as_all_their_equations_say(legs, knee, foot):
 
 
 @pytest.mark.parametrize(
-    "locked", [(1,), *(pytest.param(x, marks=pytest.mark.slow) for x in ((1, 2, 4), (0,)))]
+    "locked", [(1,), *(pytest.param(x, marks=pytest.mark.study) for x in ((1, 2, 4), (0,)))]
 )
 def test_legs_along_the_first_axis_of_their_feet_move_no_less_accurately(locked):
     """Such a leg lets its ball move in two directions alone: its block of A is singular."""

@@ -106,6 +106,7 @@ def test_no_home_is_no_obstacle(home: str | None, tmp_path: Path) -> None:
     assert done.returncode == 0 and target.exists() and done.stderr.count(ONLY) == 1, done.stderr
 
 
+@pytest.mark.cross
 @needs_users
 @pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs zig")
 def test_zig_needs_no_home(tmp_path: Path) -> None:
@@ -267,6 +268,7 @@ def test_a_compiler_that_is_not_there_is_said(name: str, monkeypatch: pytest.Mon
         assert kernel.find_compiler() is None
 
 
+@pytest.mark.cross
 def test_without_a_compiler_the_demo_exports_native_code_by_zig(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

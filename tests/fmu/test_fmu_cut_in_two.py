@@ -4,7 +4,7 @@ import pytest
 from cutjoint.examples import cut_in_two
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_derivatives_couple_two_halves_a_hundred_times_better() -> None:
     errors = cut_in_two.main((1e-3, 5e-4))
     for name, order in (("values passed on", 1), ("agreed by derivatives", 2), ("libcosim", 1)):

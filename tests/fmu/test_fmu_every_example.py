@@ -159,7 +159,7 @@ IMPORTERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_importers_and_examples() -> None:
     """200 steps of 1 ms, every input at 10: how far each importer's outputs are from the engine's."""
     print(f"\n{'':18}" + "".join(f"{importer:>15}" for importer in IMPORTERS))

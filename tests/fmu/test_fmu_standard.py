@@ -40,6 +40,7 @@ def code(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 # -- sources ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.cross
 @pytest.mark.parametrize("language", COMPILERS)
 def test_sources_compile_without_a_warning(language: str, code: tuple[int, Path]) -> None:
     command, (fmi, folder) = COMPILERS[language], code
@@ -82,6 +83,7 @@ def test_the_linker_is_told_how() -> None:
             assert "MIT License" in archive.read("documentation/licenses/license.txt").decode()
 
 
+@pytest.mark.cross
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
 def test_libraries_for_linux_run_on_old_systems(tmp_path: Path) -> None:
     """Functions that got new versions since are linked in the old ones, by a compiler that knows these."""

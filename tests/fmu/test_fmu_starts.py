@@ -53,13 +53,13 @@ def test_random_closed_mechanisms(many: int, tmp_path: Path) -> None:
     agree(islice(random_closed(3), many), starts=10, folder=tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(7200)
 def test_every_example_a_thousand_times(tmp_path: Path) -> None:
     agree(map(load, EXAMPLES), starts=1000, folder=tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(14400)
 def test_many_random_closed_mechanisms(tmp_path: Path) -> None:
     agree(islice(random_closed(5), 200), starts=50, folder=tmp_path)

@@ -123,6 +123,7 @@ def test_two_fmus_in_one_static_program(unpacked: Path, wanted: list[float]) -> 
     assert run(HERE, unpacked) == wanted and np.abs(wanted).max() > 0.1
 
 
+@pytest.mark.cross
 @pytest.mark.parametrize("target", OTHERS, ids=lambda target: target.name)
 def test_other_processors_give_the_same(
     target: Target, unpacked: Path, wanted: list[float], request: pytest.FixtureRequest

@@ -268,7 +268,8 @@ int main(int n, char** word)
 """
 
 
-@pytest.mark.slow  # zig's first build for Windows alone takes minutes
+@pytest.mark.cross
+@pytest.mark.study  # zig's first build for Windows alone takes minutes
 @pytest.mark.parametrize(
     ("name", "optimize", "wanted"),
     [("fourbar", 0, "joint.crank_pin.position"), ("stewart", 2, "joint.motor1.position")],

@@ -22,6 +22,8 @@ from fmu_tools import exported, initialize, instance, without_limits
 Capture = pytest.CaptureFixture[str]
 NAME = without_limits("stewart")
 STEPS, STEP = 1500, 1e-3
+pytestmark = pytest.mark.cross
+
 # Torques that change all the time: N·m at step k of motor j.
 PUSH = "8 * Math.sin(0.004 * k + j)"
 READ = ("body.*.position", "body.*.orientation", "reaction.*.force")

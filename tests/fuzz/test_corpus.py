@@ -32,7 +32,7 @@ def test_bytes_of_no_format_end_well(name: str, tmp_path: Path) -> None:
         try_target(name, random.Random(size).randbytes(size), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.compiler
 @pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang with libFuzzer")
 @pytest.mark.parametrize("name", IN_C)

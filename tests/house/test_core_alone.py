@@ -65,9 +65,9 @@ def test_the_core_simulates_linearizes_and_exports(tree: Path, tmp_path: Path) -
     assert (tmp_path / "fourbar.fmu").stat().st_size > 10_000
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_tests_of_the_core_pass(tree: Path) -> None:
     ignored = [f"--ignore={folder}" for folder in NOT_CORE]
-    words = ["-m", "pytest", "-q", "-n", "2", "-m", "not slow and not whole", *ignored]
+    words = ["-m", "pytest", "-q", "-n", "2", "-m", "not study and not whole", *ignored]
     done = python(tree, *words)
     print(done.stdout.splitlines()[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,19 @@ def test_who_uses_a_helper_says_what_it_needs(helper: str, mark: str, rooms: tup
         for name, function in users(ast.parse(path.read_text(encoding="utf-8")), helper).items():
             if name.startswith("test_") and path.parent.name not in rooms:
                 assert mark in marks(function), f"{path.relative_to(TESTS)}: {name} needs @pytest.mark.{mark}"
+                seen += 1
+    assert seen
+
+
+def test_who_compiles_for_other_processors_says_so() -> None:
+    seen = 0
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        for function in (x for x in ast.walk(ast.parse(text)) if isinstance(x, ast.FunctionDef)):
+            code = ast.get_source_segment(text, function) or ""
+            if function.name.startswith("test_") and re.search(r'importorskip\("ziglang|"qemu-', code):
+                marked = "cross" in marks(function) or "\npytestmark = pytest.mark.cross\n" in text
+                assert marked, f"{path.relative_to(TESTS)}: {function.name} needs @pytest.mark.cross"
                 seen += 1
     assert seen
 

@@ -55,7 +55,7 @@ def test_lock_step_gives_the_fmu_s_bits(tmp_path: Path) -> None:
     as_the_fmu(10_000, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_lock_step_gives_the_fmu_s_bits_for_a_million_steps(tmp_path: Path) -> None:
     as_the_fmu(1_000_000, tmp_path)
 

@@ -35,7 +35,7 @@ def test_the_table_says_what_is_met() -> None:
     assert "stewart: 5.00 % of a core at 1 kHz, the node 20.0 % (met)" in text
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_it_runs() -> None:
     command = [sys.executable, "-m", "cutjoint.benchmarks.realtime", "--seconds", "1", "--rates", "1000"]
     command += ["--mechanism", "stewart", "--no-node", "--json"]

@@ -297,7 +297,7 @@ def test_fuzzed_packets_change_nothing(key: bytes, tmp_path: Path) -> None:
     attacked(10_000, key, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_million_fuzzed_packets_change_nothing(tmp_path: Path) -> None:
     attacked(1_000_000, b"0123456789abcdef0123", tmp_path)
 
@@ -377,7 +377,7 @@ def test_memory_stays_flat() -> None:
     flat(100_000)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_memory_stays_flat_over_ten_million_steps() -> None:
     flat(10_000_000)
 
@@ -427,7 +427,8 @@ def test_starts_are_looked_for_among_those_there_are() -> None:
 # -- other processors ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.cross
+@pytest.mark.study
 def test_aarch64_gives_the_same(tmp_path: Path) -> None:
     """To the last bit what this processor gives without its fused operations, which round differently."""
     tools = ("gcc", "aarch64-linux-gnu-gcc", "qemu-aarch64")
@@ -472,7 +473,8 @@ def test_aarch64_gives_the_same(tmp_path: Path) -> None:
     assert motions[0].tobytes() == motions[1].tobytes()
 
 
-@pytest.mark.slow
+@pytest.mark.cross
+@pytest.mark.study
 def test_the_cross_compiler_s_aarch64_agrees(tmp_path: Path) -> None:
     """A static program with another C library, whose sines round differently."""
     if not shutil.which("qemu-aarch64"):

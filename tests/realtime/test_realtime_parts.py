@@ -155,7 +155,7 @@ def test_the_loop_and_the_node_obey_the_same_packets(
     both(10_000, key, peer, 1, lock_step)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("key", [b"", KEY], ids=["open", "key"])
 def test_the_same_for_a_million_packets(key: bytes) -> None:
     for seed in range(10):

@@ -23,7 +23,7 @@ TARGETS = [("urdf", "yaml"), ("urdf", "loop"), ("urdf", "closing"), ("xml", "yam
 # Hinges alone can be said by frames named closing_...; balls can't.
 QUICK, SLOW = ("fourbar", "slider_crank", "belt_picker"), ("stewart", "hexapod", "loader", "parallel_robot")
 EXACT = [
-    pytest.param(name, *target, marks=[pytest.mark.slow] * (name in SLOW))
+    pytest.param(name, *target, marks=[pytest.mark.study] * (name in SLOW))
     for name in QUICK + SLOW
     for target in TARGETS
     if target[1] != "closing" or name not in ("stewart", "hexapod", "slider_crank")

@@ -87,7 +87,7 @@ def test_mutations_become_a_sentence_or_a_mechanism(ending: str, files, tmp_path
     assert 50 < len(read) < 950
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("ending", FILES)
 def test_mutations_move_or_say_why_not(ending: str, files, tmp_path: Path) -> None:
     """Whatever was read is assembled, moved and written again: numbers that are finite, or a sentence."""

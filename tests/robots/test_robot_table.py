@@ -36,7 +36,7 @@ def robots() -> list[Path]:
 
 def cases() -> list[object]:
     cheap = [p for p in robots() if FOLDER == OWN and str(p).endswith(CHEAP)]
-    marked = [pytest.param(p, marks=() if p in cheap else pytest.mark.slow) for p in robots()]
+    marked = [pytest.param(p, marks=() if p in cheap else pytest.mark.study) for p in robots()]
     return marked or [pytest.param(None, marks=pytest.mark.skip(reason="no robots beside the project"))]
 
 

@@ -38,7 +38,7 @@ from test_import_peers import placed, terms
 FOLDER = Path(os.environ.get("CUTJOINT_ROBOTS") or Path(__file__).parents[3] / "shared" / "robots")
 FILES = sorted(p for p in FOLDER.rglob("*") if p.suffix in (".urdf", ".xml", ".sdf"))
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.study,
     pytest.mark.timeout(3600),  # FMUs of the large ones are compiled, and the machine may have other work
     pytest.mark.skipif(not FILES, reason="no robots beside the project"),
 ]

@@ -461,7 +461,7 @@ def test_a_second_process_waits_for_the_same_build(tmp_path: Path) -> None:
     assert built and len(built) == len(set(built)), "nothing is built twice"
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_sigint_at_random_moments_of_the_start(tmp_path: Path) -> None:
     domain, random_ = new_domain(), random.Random(20)
     worst = most = 0.0
@@ -478,7 +478,7 @@ def test_sigint_at_random_moments_of_the_start(tmp_path: Path) -> None:
     assert not shared_ports(domain)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("mode", ["fast", "real_time"])
 def test_a_minute_at_1_khz_is_recorded_without_loss_and_replayed(mode: str, tmp_path: Path) -> None:
     """A minute under changing torques, as fast as it goes or by the clock: each period and state is there."""

@@ -239,7 +239,7 @@ def test_time_is_counted_and_not_summed() -> None:
 
 
 QUICK = ("arm", "fourbar", "mcpherson", "bicycle", "stewart", "double_pendulum")
-EVERY = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in list_examples()]
+EVERY = [name if name in QUICK else pytest.param(name, marks=pytest.mark.study) for name in list_examples()]
 
 
 # Between two periods what swings pulls (a wheel on its spring, a platform in its cables); servos are springs.
@@ -323,7 +323,7 @@ def test_after_a_fall_a_goal_is_reached_or_refused(fall: float) -> None:
     assert np.abs(loop.simulation.u).max() <= 200.0
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("rate", [500.0, 1000.0])
 @pytest.mark.parametrize("name", list_examples())
 def test_after_any_fall_a_goal_is_reached_or_refused(name: str, rate: float) -> None:

@@ -182,7 +182,7 @@ def test_an_fmu_is_bounded_unless_told(options: dict[str, Any], most: int, tmp_p
     assert made.simulation.substeps == most
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_tries_of_every_example() -> None:
     """Two seconds at 1 ms, 10 N·m or N on every input: what part is refined, and in how many tries."""
     print(f"\n{'':18}{'refined':>9}{'mean':>7}{'most':>6}")

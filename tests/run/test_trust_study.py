@@ -30,7 +30,7 @@ def test_a_good_run_is_trusted(seed: int) -> None:
     assert good(seed).run()[1].judgement.trusted
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_hardly_a_good_run_is_doubted() -> None:
     doubted = [seed for seed in range(200) if not good(seed).run()[1].judgement.trusted]
     assert len(doubted) <= DOUBTED, doubted

@@ -57,11 +57,11 @@ def bench(name: str, stepper: str = "runge_kutta") -> Bench:
         ("A02 four-bars, N = 1", 1e-9, 1e-7),
         ("A02 four-bars, N = 5", 1e-9, 1e-7),
         pytest.param(
-            "A02 four-bars, N = 40", 1e-7, 1e-5, marks=pytest.mark.slow
+            "A02 four-bars, N = 40", 1e-7, 1e-5, marks=pytest.mark.study
         ),  # round-off decides how near to the singular pose it steps
         ("A04 Bricard", 1e-9, 1e-9),
-        pytest.param("Bennett", 1e-9, 1e-8, marks=pytest.mark.slow),
-        pytest.param("spatial slider-crank", 1e-6, 1e-6, marks=pytest.mark.slow),
+        pytest.param("Bennett", 1e-9, 1e-8, marks=pytest.mark.study),
+        pytest.param("spatial slider-crank", 1e-6, 1e-6, marks=pytest.mark.study),
     ],
 )
 def test_a_millisecond_is_enough(name: str, motion: float, energy: float) -> None:

@@ -49,7 +49,7 @@ def test_table_2_as_the_command_prints_it(capsys):
         assert row["converged"] < 100 and row["pseudo_inverse"]["converged_share"] == 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("seed", [1, 2])
 def test_table_2_with_other_seeds(seed):
     cells = [cell for cell in liu_table2.CELLS if cell.number != 2]

@@ -108,7 +108,7 @@ METHODS = [
 
 TABLE = [
     pytest.param(
-        place, feature, marks=() if place == "tree" or feature in ("servo", "gear") else pytest.mark.slow
+        place, feature, marks=() if place == "tree" or feature in ("servo", "gear") else pytest.mark.study
     )
     for place, shape in PLACES.items()
     for feature in with_features(*shape)

@@ -9,8 +9,8 @@ import pytest
 
 
 def bulk(cases: Sequence[Any], each_run: int | Collection[Any]) -> list[Any]:
-    """Cases for `parametrize` or a fixture; beyond the first few, or those named, they are marked slow."""
+    """Cases for `parametrize` or a fixture; beyond the first few, or those named, they are marked `study`."""
     every = cases[:each_run] if isinstance(each_run, int) else each_run
     assert every and set(every) <= set(cases), "each property has a case in every run"
     rows = ((case, case if isinstance(case, tuple) else (case,)) for case in cases)
-    return [pytest.param(*row, marks=() if case in every else pytest.mark.slow) for case, row in rows]
+    return [pytest.param(*row, marks=() if case in every else pytest.mark.study) for case, row in rows]
