@@ -6,7 +6,7 @@ poses. A link without mass at the end of a branch moves nothing and goes. Any ot
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import inf
@@ -23,24 +23,8 @@ from .robot import WORLD, Robot, RobotFrame, RobotJoint, RobotLink, RobotVisual
 
 def merge_fixed_joints(robot: Robot) -> Robot:
     """The robot without fixed joints, but for those that close loops; masses and shapes move along."""
-    place: dict[str, tuple[str, PlacedFrame]] = {}  # link -> what carries it, and where on that
     fixed = [joint for joint in robot.joints if joint.type == "fixed" and not joint.closes]
-    heavy = {link.name for link in robot.links if link.mass}
-    for name in (WORLD, *sorted(_from_the_root(robot), key=lambda name: name not in heavy)):
-        if name in place:
-            continue
-        place[name], front = (name, HERE), [name]
-        while front:
-            here = front.pop()
-            for joint in fixed:
-                step = joint.on_parent @ joint.on_child.inverse
-                for near, far, by in (
-                    (joint.parent, joint.child, step),
-                    (joint.child, joint.parent, step.inverse),
-                ):
-                    if near == here and far not in place:
-                        place[far] = (place[near][0], place[near][1] @ by)
-                        front.append(far)
+    place = _carriers(robot, fixed)
     notes = list(robot.notes)
     links = []
     for link in robot.links:
@@ -73,6 +57,28 @@ def merge_fixed_joints(robot: Robot) -> Robot:
     frames = tuple(RobotFrame(name, *place[name]) for name in gone)
     robot = replace(robot, links=tuple(links), fixed=visuals, frames=frames, notes=tuple(notes))
     return without(replace(_hold_mimics(robot, {joint.name for joint in fixed}), joints=tuple(joints)))
+
+
+def _carriers(robot: Robot, fixed: Sequence[RobotJoint]) -> dict[str, tuple[str, PlacedFrame]]:
+    """Link -> what carries it by fixed joints, and where: of links with mass the nearest to ground."""
+    place: dict[str, tuple[str, PlacedFrame]] = {}
+    heavy = {link.name for link in robot.links if link.mass}
+    for name in (WORLD, *sorted(_from_the_root(robot), key=lambda name: name not in heavy)):
+        if name in place:
+            continue
+        place[name], front = (name, HERE), [name]
+        while front:
+            here = front.pop()
+            for joint in fixed:
+                step = joint.on_parent @ joint.on_child.inverse
+                for near, far, by in (
+                    (joint.parent, joint.child, step),
+                    (joint.child, joint.parent, step.inverse),
+                ):
+                    if near == here and far not in place:
+                        place[far] = (place[near][0], place[near][1] @ by)
+                        front.append(far)
+    return place
 
 
 def _hold_mimics(robot: Robot, fixed: set[str]) -> Robot:
