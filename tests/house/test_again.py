@@ -73,6 +73,15 @@ def test_what_fails_twice_fails_the_run(project: Path, text: str) -> None:
     assert "== failed twice: 1\ntests/house/test_twice.py::test_" in told
 
 
+def test_what_is_skipped_the_second_time_has_not_passed(project: Path) -> None:
+    """Else a test that needs a browser passes where the browser broke at the first try."""
+    absent = UNSTEADY.replace(
+        "    if not", "    if seen.exists(): pytest.skip('no browser any more')\n    if not"
+    )
+    first, _, again, told = tried(project, steady=STEADY, absent=absent)
+    assert first == 1 and again == 1 and told.rstrip().endswith("0 passed, 2 failed"), told
+
+
 def test_a_run_that_did_not_end_is_not_made_up_for(project: Path) -> None:
     """Files that can't be collected hide tests, which nobody would try."""
     tried(project, unsteady=UNSTEADY)
