@@ -117,4 +117,6 @@ def check_replaceable(path: Path, read: Iterable[Path] = (), force: bool = False
     except OSError as error:
         raise CutjointError(f"can't read '{path}': {error.strerror or error}") from None
     if not ours:
-        raise CutjointError(f"'{path}' is there, and is not as cutjoint wrote it, if it did; {choose}")
+        raise CutjointError(
+            f"'{path}' is there, and cutjoint did not write it, or it was changed since; {choose}"
+        )

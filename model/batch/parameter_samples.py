@@ -152,7 +152,7 @@ def distribution(name: str, text: str, unit: str | None = None) -> Distribution:
     """A law as it is written: normal(0.7,0.002)."""
     found = _DISTRIBUTION.fullmatch(text)
     if not found:
-        raise CutjointError(f"--vary {name}: '{text}' is no law; write it like normal(0.7,0.002)")
+        raise CutjointError(f"--vary {name}: a law is written like normal(0.7,0.002), not '{text}'")
     if found[1] not in DISTRIBUTIONS:
         raise CutjointError(
             f"--vary {name}: there is no law '{found[1]}'; {nearest(found[1], DISTRIBUTIONS)}"

@@ -41,7 +41,7 @@ def singular(group: str) -> str:
 
 def nearest(name: Any, known: Iterable[str], where: str = "") -> str:
     """A hint for a name that is not known: the nearest one, or all there are, or `where` to find so many."""
-    names = list(known)
+    names = list(dict.fromkeys(known))  # a motor may be called like its joint
     near = difflib.get_close_matches(str(name), names, n=1)
     if near:
         return f"did you mean '{near[0]}'?"

@@ -37,6 +37,10 @@ MISTAKES = [
         ["linearize", "stewart", "--output", "hight"],
         "--output: there is no output 'hight'; did you mean 'height'?",
     ),
+    (  # motors and cylinders that are called like their joints stood there twice
+        ["statics", "stewart", "--over", "nonsense=0:1"],
+        "no motor, cylinder or joint 'nonsense'; known: motor1, motor2, motor3, hinge1,",
+    ),
     (["linearize", "stewart", "--save", "a.txt"], "give it the ending .json or .npz"),
     (["linearize", "stewart", "--plot", "no/a.png"], "there is no folder 'no'; create it first"),
     (["propagate", "stewart"], "say what to change: --set NAME=VALUE or --stretch BODY=METRES"),

@@ -119,4 +119,4 @@ def test_the_exact_derivative_is_exact_and_the_virtual_rotation_is_not():
 def test_converged_solutions_satisfy_the_papers_rows(table1):
     for method in mcpherson.PRINTED:
         x = table1.data[method]["converged"]["variables"]
-        assert np.linalg.norm(mcpherson.constraints()(x)[0]) < 1e-12
+        assert np.linalg.norm(mcpherson.constraints()(x)[0].full()) < 1e-12
