@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ast
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from .xacro_functions import (
@@ -156,12 +157,22 @@ class _Evaluation:
         if any(word.arg is None for word in named):
             beyond("hands over a dictionary of arguments")
         values = [self.value(x) for x in given]
-        words = {str(word.arg): self.value(word.value) for word in named}
+        return self._call(function, *values, **{str(word.arg): self.value(word.value) for word in named})
+
+    def _call(self, function: Function, /, *values: Any, **words: Any) -> Any:
+        """What a function makes of values; the functions it is given are called in the same way."""
         handed = [*words.values(), *([] if function.takes_functions else values)]
         if any(isinstance(x, Function | Namespace) for x in handed):
             beyond(f"hands a function to '{function.name}'")
-        self.budget.spend(sum(measure(x) for x in values) // 16)
-        return function.call(*values, **words)
+        self.budget.spend(1 + sum(map(measure, (*values, *words.values(), function.owner))) // 16)
+        if function.takes_functions:
+            values = tuple(self._guarded(x) if isinstance(x, Function) else x for x in values)
+        found = function.call(*values, **words)
+        measure(function.owner)  # a list may have grown
+        return found
+
+    def _guarded(self, function: Function) -> Function:
+        return replace(function, call=partial(self._call, function))
 
 
 _WORDS = {

@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 DEEPEST = 60  # operations in one another, and lists in one another
@@ -58,12 +59,16 @@ class Namespace:
 
 @dataclass(frozen=True)
 class Function:
-    """What may be called; `kind` where it is a type, for `isinstance`."""
+    """What may be called; `kind` where it is a type, for `isinstance`, `owner` where it is a method.
+
+    `takes_functions`: it calls, or only looks at, functions that it is given.
+    """
 
     name: str
     call: Callable[..., Any]
     kind: type | None = None
     takes_functions: bool = False
+    owner: Any = None
 
 
 class Dotted(dict[str, Any]):
@@ -221,12 +226,12 @@ def method_of(value: Any, name: str) -> Function | None:
         return None
     bound = getattr(value, name)
     if kind is dict and name in ("keys", "values", "items"):
-        return Function(name, _listed(bound))
-    if name == "replace":
-        return Function(name, lambda *given: _replaced(value, *given))
-    if name == "join":
-        return Function(name, lambda parts: _joined(value, parts))
-    return Function(name, bound)
+        bound = _listed(bound)
+    elif name == "replace":
+        bound = partial(_replaced, value)
+    elif name == "join":
+        bound = partial(_joined, value)
+    return Function(name, bound, owner=value)
 
 
 def _replaced(text: str, old: str, new: str, *count: int) -> str:

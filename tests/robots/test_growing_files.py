@@ -10,11 +10,17 @@ from cutjoint.model.robots.expand_xacro import expand_xacro
 from cutjoint.model.urdf.packages import _name_of
 
 ROBOT = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{}</robot>'
+LIST = '<xacro:property name="x" value="${[0]}"/>'
 GROWING = {
     "ranges in a list": ("${python.map(python.sum, [range(10000)] * 40000)}", "too large"),  # 50 s
     "long integers": ("${[2**1000] * 40000}", "too large"),  # 12 MB of text a time
     "a set of many": ("${len(python.set(range(5000)))}", "set or dictionary that is too large"),
     "a dictionary of many": ("${len(dict(python.enumerate(range(5000))))}", "too large"),
+    "a list that grows by itself": ("${map(x.extend, [x] * 40)}", "too large"),  # 4 TB
+    "the same, filtered": ("${python.filter(x.extend, [x] * 40)}", "too large"),
+    "the same, mapped twice": ("${map(map, [x.extend], [[x] * 40])}", "too large"),
+    "a list in itself": ("${map(x.append, [x] * 9)}", "nested too deep"),
+    "methods that look at much": ("${map((x * 40000).count, range(10000))}", "more steps"),
     "lists as text": ("${[1 / 3] * 40000}" * 100, "more steps"),  # 2 GB
 }
 
@@ -23,7 +29,7 @@ GROWING = {
 def test_expressions_that_make_much_of_little(case: str, tmp_path: Path) -> None:
     text, sentence = GROWING[case]
     path = tmp_path / "it.xacro"
-    path.write_text(ROBOT.format(f'<a v="{text}"/>'))
+    path.write_text(ROBOT.format(f'{LIST}<a v="{text}"/>'))
     with pytest.raises(DescriptionError, match=sentence):
         expand_xacro(path)
 
