@@ -145,6 +145,9 @@ def variation(word: str, described: Described = lambda name: Nominal()) -> Varia
     nominal = (value or 0.0) if "+" in sign else 0.0
     if "~" in sign:
         return Variation(name, law=replace(distribution(name, text, unit), nominal=nominal))
+    if _DISTRIBUTION.fullmatch(text):
+        instead = f"{name}~{'+' if '+' in sign else ''}{text}"
+        raise CutjointError(f"--vary {name}: a law follows '~', not '='; write {instead}")
     return Variation(name, tuple(nominal + x for x in _points(name, text, unit)))
 
 

@@ -41,6 +41,10 @@ MISTAKES = [
         ["statics", "stewart", "--over", "nonsense=0:1"],
         "no motor, cylinder or joint 'nonsense'; known: motor1, motor2, motor3, hinge1,",
     ),
+    (
+        ["sweep", "fourbar", "--vary", "body.crank.mass+=normal(0, 0.1)", "-o", "rows"],
+        "--vary body.crank.mass: a law follows '~', not '='; write body.crank.mass~+normal(0, 0.1)",
+    ),
     (["linearize", "stewart", "--save", "a.txt"], "give it the ending .json or .npz"),
     (["linearize", "stewart", "--plot", "no/a.png"], "there is no folder 'no'; create it first"),
     (["propagate", "stewart"], "say what to change: --set NAME=VALUE or --stretch BODY=METRES"),
