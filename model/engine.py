@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from threading import RLock
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -20,6 +21,7 @@ from .base.units import kind
 from .compile.cache import ours, recall_kernel, recall_lanes
 from .compile.kernel import Kernel
 from .compile.lanes import LaneKernel
+from .compile.quick_arithmetic import quick_arithmetic
 from .describe import parameters
 from .describe.check import check
 from .describe.mechanism import Mechanism
@@ -35,6 +37,9 @@ from .variables import variables
 
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
 MOST_OTHERS = 20  # choices of parameters whose equations are kept beside the mechanism's own
+MOST_SHARED = 16  # mechanisms whose equations, and functions traced from them, wait for the next engine
+TRACING = RLock()  # CasADi counts who holds a symbol without a lock of its own
+_SHARED: dict[str, Equations] = {}  # the one asked for last stands last
 
 
 class Assembled(NamedTuple):
@@ -85,14 +90,14 @@ class Engine:
         described = parameters.mark_parameters(described, changeable)
         self.mechanism = check(described if gravity is None else described.with_gravity(gravity))
         self.compile = compile
-        self.equations: Equations = terms.equations(self.mechanism)
+        self._identity = identity(self.mechanism)
+        self.equations: Equations = _shared(self._identity, self.mechanism)
         self.tree = self.equations.tree
         self.inputs = self.mechanism.inputs()
         self.motion_places = motion_places(self.mechanism)  # among the inputs
         self.variables = variables(self.mechanism, self.tree)
         self.sampled = any(v.sampled for v in self.variables.outputs)  # whether sensors take samples
-        self._identity = identity(self.mechanism)
-        self._traced: dict[str, ca.Function] = {}
+        self._traced: dict[str, ca.Function] = {}  # by traces that are not ours
         self._kernels: dict[str, Kernel] = {}
         self._lanes: dict[str, LaneKernel | None] = {}
         self._often, self._plain = False, set[str]()  # those never compiled
@@ -105,9 +110,11 @@ class Engine:
 
     def traced(self, name: str, make: Trace) -> ca.Function:
         """A function over symbols, traced when it is first needed and kept under its name."""
-        if name not in self._traced:
-            self._traced[name] = make(self.equations)
-        return self._traced[name]
+        traced = self.equations.functions if ours(make) else self._traced
+        with TRACING, quick_arithmetic():
+            if name not in traced:
+                traced[name] = make(self.equations)
+        return traced[name]
 
     def kernel(self, name: str, make: Trace, native: bool = True) -> Kernel:
         """The function that `make` traces from the equations as fast code, built when first needed.
@@ -242,6 +249,22 @@ class Engine:
             value = p[item.slice]
             mechanism = parameters.replace_value(mechanism, item.path, value[0] if item.at.alone else value)
         return mechanism
+
+
+def _shared(of: str, mechanism: Mechanism) -> Equations:
+    """The equations of what the text `of` describes: engines of the same mechanism share them."""
+    with TRACING, quick_arithmetic():
+        found = _SHARED.pop(of, None) or terms.equations(mechanism)
+        if of:
+            _SHARED[of] = found
+        if len(_SHARED) > MOST_SHARED:
+            del _SHARED[next(iter(_SHARED))]
+        return found
+
+
+def forget_equations() -> None:
+    """The next engine traces anew, as it must where our own code has been changed meanwhile."""
+    _SHARED.clear()
 
 
 def identity(mechanism: Mechanism) -> str:

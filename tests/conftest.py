@@ -7,10 +7,12 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from cutjoint.model.engine import forget_equations
 from made_once import SHARED
 
 pytest_plugins = ["report"]
@@ -60,6 +62,17 @@ def own_packages() -> None:
     here = Path(__file__).resolve().parent  # its folders have names of packages: `control`
     none = {str(here), str(here.parents[1])}
     sys.path[:] = [path for path in sys.path if path not in none]
+
+
+@pytest.fixture(autouse=True)
+def equations_as_changed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test changes in our code holds for what it traces, and for no test after it."""
+    changes = "monkeypatch" in request.fixturenames
+    if changes:
+        forget_equations()
+    yield
+    if changes:
+        forget_equations()
 
 
 @cache

@@ -49,6 +49,7 @@ class Equations:
     described: Mechanism  # the same with numbers
     halves: tuple[Half, ...] = ()  # bodies split where loops are cut beside a joint
     traced: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `once` keeps
+    functions: dict[str, ca.Function] = field(default_factory=dict, compare=False, repr=False)  # by name
 
     def symbols(self, *names: str) -> list[Any]:
         """MX symbols, as long as what they are called after; those not known here have a number a speed."""
