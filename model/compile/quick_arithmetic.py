@@ -1,7 +1,7 @@
 """CasADi's arithmetic on symbols in a fifth of its time, as tracing does little else.
 
-`a * b` of two SX first finds out, by calls of Python, that neither is a number, an array, a sparse matrix or a
-DM: nine tenths of the time. `SX.binary`, which it comes to, takes nothing else and need not ask.
+`a * b` of two SX first finds out, by calls of Python, that neither is a number, an array, a sparse matrix or
+a DM: nine tenths of the time. `SX.binary`, which it comes to, takes nothing else and need not ask.
 """
 
 from collections.abc import Callable, Iterator

@@ -83,11 +83,13 @@ Traced = TypeVar("Traced")
 def once(trace: Callable[[Equations], Traced]) -> Callable[[Equations], Traced]:
     """Trace what follows from the equations alone once for all who call it, in Python and in generated C."""
 
+    name = f"{trace.__module__}.{trace.__qualname__}"
+
     @wraps(trace)
     def kept(eq: Equations) -> Traced:
-        if trace.__name__ not in eq.traced:
-            eq.traced[trace.__name__] = trace(eq)
-        found: Traced = eq.traced[trace.__name__]
+        if name not in eq.traced:
+            eq.traced[name] = trace(eq)
+        found: Traced = eq.traced[name]
         return found
 
     return kept

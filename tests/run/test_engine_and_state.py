@@ -16,9 +16,11 @@ import mechanisms
 import numpy as np
 import pytest
 from cutjoint import AssemblyError, CutjointError, Engine, Simulation, SimulationError, State, load
+from cutjoint.model import engine as engine_module
 from cutjoint.model.compile import cache, storage
 from cutjoint.model.compile import kernel as compiling
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
+from cutjoint.model.engine import forget_equations
 from cutjoint.model.run.events import Event
 from cutjoint.papers.methods import MethodSimulation
 
@@ -53,6 +55,52 @@ def test_two_simulations_share_an_engine_and_nothing_else(engine: Engine) -> Non
     apart[0].set_inputs(MOTORS)
     assert [a.state, b.state] == [moved(s) for s in apart]
     assert a.state != b.state
+
+
+def test_engines_of_one_description_share_what_is_traced() -> None:
+    """A second simulation of the same mechanism traced everything again."""
+    forget_equations()
+    first, second = (Engine("delta", compile=False) for _ in range(2))
+    assert first.functions.dynamics is second.functions.dynamics
+    heavier = replace(load("delta"), gravity=(0.0, 0.0, -20.0))
+    others = [Engine(heavier, compile=False), Engine("delta", changeable=["gravity"], compile=False)]
+    for other in others:
+        assert other.functions.dynamics is not first.functions.dynamics
+    forget_equations()
+    assert Engine("delta", compile=False).functions.dynamics is not first.functions.dynamics
+
+
+def test_what_others_trace_is_not_shared() -> None:
+    def foreign(value: float) -> Any:
+        return lambda eq: ca.Function("own", [eq.q], [value * eq.q])
+
+    a, b = (Engine("fourbar", compile=False) for _ in range(2))
+    q = np.ones(a.tree.nq)
+    assert np.allclose(a.kernel("own", foreign(2.0))(q), 2.0)
+    assert np.allclose(b.kernel("own", foreign(3.0))(q), 3.0)
+
+
+def test_what_is_shared_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "MOST_SHARED", 2)
+    forget_equations()
+    made = [Engine(replace(load("fourbar"), gravity=(0.0, 0.0, -g)), compile=False) for g in (1.0, 2.0, 3.0)]
+    assert [*engine_module._SHARED.values()] == [engine.equations for engine in made[1:]]
+
+
+def test_threads_trace_one_mechanism_together() -> None:
+    forget_equations()
+    wanted = moved(Simulation("fivebar", compile=False))
+    forget_equations()
+    found: list[State] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(moved(Simulation("fivebar", compile=False))))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [wanted] * 4
 
 
 def test_an_engine_comes_with_its_gravity_and_compiler(engine: Engine) -> None:
