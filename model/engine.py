@@ -39,7 +39,7 @@ MOST_RANKS = 1000  # sets of parameters whose rank is remembered
 MOST_OTHERS = 20  # choices of parameters whose equations are kept beside the mechanism's own
 MOST_SHARED = 16  # mechanisms whose equations, and functions traced from them, wait for the next engine
 TRACING = RLock()  # CasADi counts who holds a symbol without a lock of its own
-_SHARED: dict[str, Equations] = {}  # the one asked for last stands last
+_SHARED: dict[str, "Shared"] = {}  # the one asked for last stands last
 
 
 class Assembled(NamedTuple):
@@ -91,7 +91,7 @@ class Engine:
         self.mechanism = check(described if gravity is None else described.with_gravity(gravity))
         self.compile = compile
         self._identity = identity(self.mechanism)
-        self.equations: Equations = _shared(self._identity, self.mechanism)
+        self.equations, self._shared = _shared(self._identity, self.mechanism)
         self.tree = self.equations.tree
         self.inputs = self.mechanism.inputs()
         self.motion_places = motion_places(self.mechanism)  # among the inputs
@@ -110,7 +110,7 @@ class Engine:
 
     def traced(self, name: str, make: Trace) -> ca.Function:
         """A function over symbols, traced when it is first needed and kept under its name."""
-        traced = self.equations.functions if ours(make) else self._traced
+        traced = self._shared if ours(make) else self._traced
         with TRACING, quick_arithmetic():
             if name not in traced:
                 traced[name] = make(self.equations)
@@ -251,10 +251,17 @@ class Engine:
         return mechanism
 
 
-def _shared(of: str, mechanism: Mechanism) -> Equations:
-    """The equations of what the text `of` describes: engines of the same mechanism share them."""
+class Shared(NamedTuple):
+    """What engines of the same mechanism have in common."""
+
+    equations: Equations
+    functions: dict[str, ca.Function]  # traced from them, by name
+
+
+def _shared(of: str, mechanism: Mechanism) -> Shared:
+    """What there is of a mechanism that the text `of` describes, or its equations, laid out now."""
     with TRACING, quick_arithmetic():
-        found = _SHARED.pop(of, None) or terms.equations(mechanism)
+        found = _SHARED.pop(of, None) or Shared(terms.equations(mechanism), {})
         if of:
             _SHARED[of] = found
         if len(_SHARED) > MOST_SHARED:

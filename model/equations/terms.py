@@ -49,7 +49,6 @@ class Equations:
     described: Mechanism  # the same with numbers
     halves: tuple[Half, ...] = ()  # bodies split where loops are cut beside a joint
     traced: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `once` keeps
-    functions: dict[str, ca.Function] = field(default_factory=dict, compare=False, repr=False)  # by name
 
     def symbols(self, *names: str) -> list[Any]:
         """MX symbols, as long as what they are called after; those not known here have a number a speed."""
@@ -78,18 +77,19 @@ class Equations:
 
 
 Traced = TypeVar("Traced")
+_OWNERS: dict[str, str] = {}  # module of each function that is kept, by the name it is kept under
 
 
 def once(trace: Callable[[Equations], Traced]) -> Callable[[Equations], Traced]:
     """Trace what follows from the equations alone once for all who call it, in Python and in generated C."""
-
-    name = f"{trace.__module__}.{trace.__qualname__}"
+    if _OWNERS.setdefault(trace.__name__, trace.__module__) != trace.__module__:
+        raise AssertionError(f"{_OWNERS[trace.__name__]} keeps a '{trace.__name__}' already")
 
     @wraps(trace)
     def kept(eq: Equations) -> Traced:
-        if name not in eq.traced:
-            eq.traced[name] = trace(eq)
-        found: Traced = eq.traced[name]
+        if trace.__name__ not in eq.traced:
+            eq.traced[trace.__name__] = trace(eq)
+        found: Traced = eq.traced[trace.__name__]
         return found
 
     return kept

@@ -84,7 +84,7 @@ def test_what_is_shared_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "MOST_SHARED", 2)
     forget_equations()
     made = [Engine(replace(load("fourbar"), gravity=(0.0, 0.0, -g)), compile=False) for g in (1.0, 2.0, 3.0)]
-    assert [*engine_module._SHARED.values()] == [engine.equations for engine in made[1:]]
+    assert [kept.equations for kept in engine_module._SHARED.values()] == [e.equations for e in made[1:]]
 
 
 def test_threads_trace_one_mechanism_together() -> None:
