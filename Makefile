@@ -21,7 +21,8 @@ ifdef AMENT_PREFIX_PATH
 unexport LD_LIBRARY_PATH AMENT_PREFIX_PATH
 endif
 # What programs keep for the next time stays in the clone: compiled code, caches of zig, fonts, browsers, logs.
-INSIDE := env -u XDG_CACHE_HOME -u XDG_CONFIG_HOME -u XDG_DATA_HOME -u XDG_STATE_HOME HOME='$(CURDIR)/build/home'
+INSIDE := env -u XDG_CACHE_HOME -u XDG_CONFIG_HOME -u XDG_DATA_HOME -u XDG_STATE_HOME HOME='$(CURDIR)/build/home' \
+    ZIG_GLOBAL_CACHE_DIR='$(CURDIR)/build/zig' OPENBLAS_NUM_THREADS=1
 RUN := mkdir -p build/home && $(INSIDE) $(BIN)/python
 # One worker more than two processors: some tests wait for nodes and browsers.
 THREE := -n 3 --dist worksteal

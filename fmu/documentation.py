@@ -5,7 +5,6 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from ..model.base.subprocesses import scratch_folder
-from ..model.show.picture import save_picture
 from ..native.c_compile import unit_flags
 from ..native.c_sources import identifier
 from ..native.plan import FmuVariable, Plan
@@ -78,6 +77,8 @@ def _own_license() -> str:
 
 
 def draw_mechanism(plan: Plan) -> bytes:
+    from ..model.show.picture import save_picture  # not all have one, and Matplotlib takes a while to import
+
     with scratch_folder() as folder:
         path = folder / "mechanism.png"
         cuts = plan.simulation.tree.cut_names

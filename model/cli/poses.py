@@ -7,7 +7,6 @@ import numpy as np
 from ..base.errors import CutjointError
 from ..chain.chain import Chain
 from ..chain.target import Target
-from ..urdf.placement import roll_pitch_yaw
 from .common import check_name, number
 
 # What may be given of a pose: the row it asks for, and its unit.
@@ -50,5 +49,7 @@ def _target(name: str, given: dict[str, float]) -> Target:
     places, angles = all_six[:3], all_six[3:]
     rows = tuple(row for key, (row, _) in PARTS.items() if key in given)
     turned = set(given) & set(list(PARTS)[3:])
+    from ..urdf.placement import roll_pitch_yaw  # few need it, and SciPy takes a while to import
+
     orientation = roll_pitch_yaw(places, angles).frame().orientation if turned else None
     return Target(name, places if set(given) - turned else None, orientation, rows)

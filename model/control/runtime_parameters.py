@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..base.errors import DescriptionError, UnknownName
 from ..describe.mechanism import GROUND, Load, Mechanism
@@ -31,18 +30,21 @@ class ExternalWrench:
             raise UnknownName(
                 f"there is no moving body or frame '{place}'; {nearest(place, [*bodies, *frames])}"
             )
-        self.body, at, self._turn = place, (0.0, 0.0, 0.0), Rotation.identity()
+        self.body, at, self._turn = place, (0.0, 0.0, 0.0), np.eye(3)
         if place not in bodies:
+            from scipy.spatial.transform import Rotation  # few need it, and SciPy takes a while to import
+
             frame = frames[place]
             w, *xyz = frame.orientation
-            self.body, at, self._turn = frame.body, frame.at, Rotation.from_quat([*xyz, w])
+            self.body, at = frame.body, frame.at
+            self._turn = Rotation.from_quat([*xyz, w]).as_matrix()
         load = Load(NAME, self.body, at, axes="body")
         pushed = replace(mechanism, loads=(*mechanism.loads, load))
         self.mechanism = _with(pushed, {FORCE: f"load.{NAME}.force", TORQUE: f"load.{NAME}.torque"})
 
     def values(self, force: Iterable[float], torque: Iterable[float]) -> dict[str, Any]:
         """Parameters for a push that is given in the axes of the place."""
-        turned = self._turn.apply(np.array([list(force), list(torque)], float))
+        turned = np.array([list(force), list(torque)], float) @ self._turn.T
         return {FORCE: turned[0].tolist(), TORQUE: turned[1].tolist()}
 
 

@@ -4,7 +4,6 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..base.errors import SimulationError
 from ..base.thresholds import DIFFERENCE, FORCES_TRUSTED, LINEAR_TRUSTED, OPEN, SLIP, TAUT, TINY
@@ -70,6 +69,8 @@ class Ledger:
         )
         rate = R1.T @ (vb - va - np.cross(w1, b - a))
         force = -R1 @ (np.array(bushing.stiffness) * (R1.T @ (b - a)) + np.array(bushing.damping) * rate)
+        from scipy.spatial.transform import Rotation  # few need it, and SciPy takes a while to import
+
         *e, e0 = Rotation.from_matrix(R1.T @ R2).as_quat()
         pull = np.array(bushing.turn_stiffness) * e
         moment = -2 * R2 @ (e0 * pull + np.cross(pull, e))
@@ -160,6 +161,8 @@ def _thrust(strut: Strut, length: float, rate: float) -> float:
 
 
 def _rotation(e: np.ndarray) -> np.ndarray:
+    from scipy.spatial.transform import Rotation  # few need it, and SciPy takes a while to import
+
     return np.asarray(Rotation.from_quat([*e[1:], e[0]]).as_matrix())
 
 

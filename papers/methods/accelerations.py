@@ -11,7 +11,6 @@ All solve M v̇ = F − Gᵀλ, G v̇ = γ, and agree wherever G has its usual r
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, qr
 
 from ...model.base.errors import SimulationError
 from . import thesis_charts
@@ -33,6 +32,8 @@ class Terms(NamedTuple):
 
 def on_independent_rows(t: Terms, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(2.4), (2.5) on the given independent rows; the multipliers of the others are zero."""
+    from scipy.linalg import cho_factor, cho_solve  # few need them, and SciPy takes a while to import
+
     factor = cho_factor(t.M)
     lam = np.zeros(len(t.G))
     if len(rows):
@@ -75,6 +76,8 @@ def svd(t: Terms) -> np.ndarray:
 
 def independent_rows(G: np.ndarray, rank: int) -> np.ndarray:
     """Rows that pivoted QR picks first, in order."""
+    from scipy.linalg import qr  # few need it, and SciPy takes a while to import
+
     return np.sort(qr(G.T, mode="r", pivoting=True)[1][:rank]) if G.size else np.zeros(0, int)
 
 

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ...model.base.errors import SimulationError
 from ...model.describe.mechanism import GROUND, Body, Joint
@@ -246,6 +245,8 @@ class Taylor:
         """
         s, Q = self.simulation, self.reactions(q, v, h).Q
         places, speeds, turns, R, _ = self._evaluate(bodies_after, q, v, [h], Q)
+        from scipy.spatial.transform import Rotation  # few need it, and SciPy takes a while to import
+
         goal = Rotation.from_rotvec(turns.T) * _axes(R)
         q1 = s.engine.retract(q, h * v)
         for _ in range(SEARCHES):
@@ -259,6 +260,8 @@ class Taylor:
         return q1, v1, 0.5 * h * float(power[0])
 
 
-def _axes(R: np.ndarray) -> Rotation:
-    """Rotations from columns of nine numbers each."""
+def _axes(R: np.ndarray) -> Any:
+    """SciPy's rotations of columns of nine numbers each."""
+    from scipy.spatial.transform import Rotation  # few need it, and SciPy takes a while to import
+
     return Rotation.from_matrix(R.T.reshape(-1, 3, 3).swapaxes(1, 2))

@@ -19,7 +19,6 @@ that basis turn with the pose (Gram-Schmidt, differentiated, as Liang and Lance 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
 
 from ...model.base.errors import SimulationError
 from ...model.base.thresholds import RANK
@@ -47,6 +46,8 @@ def choose(
     kind: str, q: np.ndarray, G: np.ndarray, rank: int, coordinates: np.ndarray | None = None
 ) -> Chart:
     """A chart at q. `rank` is that of G on the manifold; `coordinates` are the chosen speeds."""
+    from scipy.linalg import qr  # few need it, and SciPy takes a while to import
+
     n = G.shape[1]
     if kind == "partition":
         pivots = qr(G, mode="r", pivoting=True)[1] if G.size else np.arange(n)

@@ -75,6 +75,15 @@ def test_help_does_not_wait_for_the_engine() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
 
+@pytest.mark.parametrize("words", ["simulate fourbar --time 0.01", "linearize fourbar", "sweep --help"])
+def test_nothing_slow_is_imported_for_nobody(words: str) -> None:
+    """SciPy for rotations, Matplotlib for pictures: a third of what a short run took."""
+    code = f"import sys, cutjoint.model.cli.main as c; assert c.main({words.split()!r}) == 0; "
+    code += "sys.exit(str({'scipy', 'matplotlib', 'pandas'} & {*sys.modules} or 0))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == "0\n", done.stderr
+
+
 def test_version(capsys: Capture) -> None:
     code, out, _ = cutjoint(capsys, "--version")
     assert code == 0 and out.startswith("cutjoint 0.")

@@ -152,7 +152,10 @@ def test_every_command(
     Path("it.yaml").write_text(TEXTS[name])
     for command in COMMANDS:
         word, *options = command.split()
-        code = main([word, "it.yaml", *options])
+        with monkeypatch.context() as patch:
+            if word == "realtime":  # zig, taken where there is no compiler, would build a C library first
+                patch.delenv("CUTJOINT_COMPILE")
+            code = main([word, "it.yaml", *options])
         printed = capsys.readouterr()
         assert code in SERVED + REFUSED, f"{command}: {printed.err}"
         assert " nan" not in printed.out.lower(), f"{command}: {printed.out}"

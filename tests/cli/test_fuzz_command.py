@@ -25,7 +25,7 @@ from forked import Ended, cutjoint
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and looks into /proc")
 
-FEW, MANY = 60, 5000
+FEW, MANY = 30, 5000
 FINE = (0, 2, 3, 4)  # done, wrong usage or description, loops that can't be closed, not to be trusted
 SMALL = ("fourbar", "arm", "fivebar", "slider_crank", "rolling_disc", "gripper")
 # These serve until they are stopped, or compute for minutes: they get Ctrl-C after a while.

@@ -190,7 +190,7 @@ def test_an_export_traces_the_outputs_once(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize("chosen", [["near"], ["full", "place[2]"], ["singularity.*", "place", "place[3]"]])
+@pytest.mark.parametrize("chosen", [["near"], ["full", "singularity.*", "place", "place[3]"]], ids=" ".join)
 def test_chosen_outputs_of_fmus(chosen: list[str]) -> None:
     path = folder() / f"chosen-{'-'.join(chosen).replace('*', 'all')}.fmu"
     export(described("aliased"), path, outputs=chosen, picture=False, optimize=0)

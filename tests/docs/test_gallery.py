@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bulk import bulk
 from cutjoint import Simulation
 
 GALLERY = Path(__file__).resolve().parents[2] / "docs" / "gallery"
@@ -169,7 +170,7 @@ def test_what_a_wheel_feels_of_its_spring() -> None:
     assert rate == pytest.approx(0.6**2 * 30e3, rel=0.02)
 
 
-@pytest.mark.parametrize("name", FREEDOMS)
+@pytest.mark.parametrize("name", bulk([*FREEDOMS], ["walking_leg", "agile_eye", "suspension"]))
 def test_what_the_gallery_shows_moving_is_to_be_trusted(name: str) -> None:
     """The manual could not be built: one passed a pose with two ways to go on, and took the wrong one."""
     motion = Simulation(str(GALLERY / f"{name}.yaml")).run(2.0, record=["energy"])

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from bulk import bulk
 from cutjoint.model.compile.kernel import find_compiler
 from processes import CUTJOINT, PATIENCE, start
 
@@ -32,6 +33,7 @@ def run(folder: Path, *words: str, limit: tuple[int, int] | None = None) -> Done
             resource.setrlimit(limit[0], (limit[1], limit[1]))
 
     environment = {**os.environ, "CUTJOINT_CACHE": str(folder / "cache"), "TMPDIR": str(folder)}
+    environment.pop("OPENBLAS_NUM_THREADS", None)  # as on a user's machine, where memory counts
     how = {"capture_output": True, "text": True, "cwd": folder, "env": environment}
     return subprocess.run([*CUTJOINT, *words], preexec_fn=before, **how)  # type: ignore[call-overload, no-any-return]
 
@@ -77,7 +79,7 @@ def test_killed_while_an_fmu_is_made(plain: tuple[str, bytes], tmp_path: Path) -
     assert (tmp_path / "f.fmu").read_bytes() == plain[1]
 
 
-@pytest.mark.parametrize("count", [6, 9, 12, 16, 24])
+@pytest.mark.parametrize("count", bulk([6, 9, 12, 16, 24], [6, 12, 24]))
 def test_few_file_descriptors(count: int, tmp_path: Path) -> None:
     done = run(tmp_path, *RUN, limit=(resource.RLIMIT_NOFILE, count))
     assert done.returncode in (0, 2) and one_sentence(done), done.stderr
@@ -91,7 +93,7 @@ def test_little_memory(megabytes: int, tmp_path: Path) -> None:
     assert done.returncode == 0 or "not enough memory" in done.stderr
 
 
-@pytest.mark.parametrize("kilobytes", [1, 8, 40])
+@pytest.mark.parametrize("kilobytes", bulk([1, 8, 40], [1, 40]))
 def test_a_full_disk_in_every_command_that_writes(kilobytes: int, tmp_path: Path) -> None:
     """Files may not grow beyond this: the cache, a compiler's objects, tables, a sweep's parts."""
     limit = (resource.RLIMIT_FSIZE, kilobytes << 10)
@@ -104,7 +106,7 @@ def test_a_full_disk_in_every_command_that_writes(kilobytes: int, tmp_path: Path
     assert left == []
 
 
-@pytest.mark.parametrize("moment", [0, 4_000_000_000], ids=["1970", "2096"])
+@pytest.mark.parametrize("moment", bulk([0, 4_000_000_000], 1), ids=["1970", "2096"])
 def test_a_clock_that_jumped(moment: int, tmp_path: Path) -> None:
     """Files of the cache are of another time, as after a battery died: found, and not compiled again."""
     assert run(tmp_path, *RUN).returncode == 0

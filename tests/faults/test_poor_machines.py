@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from bulk import bulk
 from cutjoint import CutjointError, Simulation
 from cutjoint.examples import demo
 from cutjoint.model.compile import kernel, storage
@@ -89,7 +90,7 @@ def test_code_from_a_folder_that_others_can_replace_is_never_loaded(tmp_path: Pa
 @needs_users
 @pytest.mark.compiler
 @needs_compiler
-@pytest.mark.parametrize("home", [None, "locked", "locked/missing", "a file"])
+@pytest.mark.parametrize("home", bulk([None, "locked", "locked/missing", "a file"], [None, "locked/missing"]))
 def test_no_home_is_no_obstacle(home: str | None, tmp_path: Path) -> None:
     """Of a user whom nobody knows; all of it ended in an unexpected error, or named no way out."""
     (tmp_path / "locked").mkdir(mode=0o500)
@@ -269,6 +270,7 @@ def test_a_compiler_that_is_not_there_is_said(name: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.cross
+@pytest.mark.study  # zig builds a C library first
 def test_without_a_compiler_the_demo_exports_native_code_by_zig(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,8 +288,11 @@ def test_without_a_compiler_the_demo_exports_native_code_by_zig(
 # -- closed streams ------------------------------------------------------------------------
 
 
+CLOSED = ["2>&-", "<&- >&- 2>&-", ">&-", ">&- 2>&-"]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
-@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", bulk(CLOSED, 2))
 def test_closed_streams(closed: str, tmp_path: Path) -> None:
     """Their numbers went to the next files that were opened; what was printed to them, elsewhere."""
     table = tmp_path / "a.csv"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
 import pytest
+from bulk import bulk
 from cutjoint import Simulation
 from cutjoint.fmu import linear_model
 from cutjoint.fmu.linear import jacobian
@@ -26,8 +28,10 @@ def fmu_of(name: str, fmi: int) -> Any:
     return exported(described(name), fmi, **OPTIONS.get(name, {}))
 
 
-@pytest.mark.parametrize("fmi", [2, 3])
-@pytest.mark.parametrize("name", NAMES)
+EACH_RUN = {*zip(NAMES, cycle((2, 3)), strict=False), ("stewart", 3)}
+
+
+@pytest.mark.parametrize(("name", "fmi"), bulk(list(product(NAMES, (2, 3))), EACH_RUN))
 def test_derivatives_are_the_slopes_of_the_fmu_itself(name: str, fmi: int) -> None:
     """Model exchange: outputs and state derivatives along random directions of states, inputs, parameters."""
     random = np.random.default_rng(1)

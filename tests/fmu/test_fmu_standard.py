@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from bulk import bulk
 from cutjoint.fmu.c_sources import sources, units_to_compile
 from cutjoint.fmu.export import contents, export
 from cutjoint.native import c_compile
@@ -41,7 +42,7 @@ def code(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.cross
-@pytest.mark.parametrize("language", COMPILERS)
+@pytest.mark.parametrize("language", bulk([*COMPILERS], ["C99", "clang as C++"]))
 def test_sources_compile_without_a_warning(language: str, code: tuple[int, Path]) -> None:
     command, (fmi, folder) = COMPILERS[language], code
     if shutil.which(command[0]) is None:

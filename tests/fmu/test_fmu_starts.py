@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bulk import bulk
+from bulk import KINDS, bulk
 from cutjoint import Mechanism, Simulation, list_examples, load
 from cutjoint.model.compile.kernel import find_compiler
 from cutjoint.model.engine import Engine
@@ -65,7 +65,7 @@ def test_many_random_closed_mechanisms(tmp_path: Path) -> None:
     agree(islice(random_closed(5), 200), starts=50, folder=tmp_path)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", bulk(EXAMPLES, KINDS))
 def test_a_start_given_to_the_constructor_is_one_given_to_assemble(name: str) -> None:
     ours = Python(Engine(name, compile=False))
     held = next(h for h in held_starts(ours, 10, seed=5) if ours.pose(h) is not None)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.linalg
+from bulk import bulk
 from cutjoint import Body, Joint, Mechanism, Simulation, SimulationError
 from cutjoint.model.batch.step_jacobians import step_jacobians
 from cutjoint.model.design.sensitivity import motion_sensitivities
@@ -45,7 +46,7 @@ def test_an_oscillator_of_a_thousand_radians_a_second(h: float) -> None:
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", bulk(range(8), 4))
 def test_motions_of_random_mechanisms_change_as_differences_of_runs_say(seed: int, stepper: str) -> None:
     """Long steps, which are done again in sub-steps where the stepper has any."""
     mechanism = (random_tree, random_loop, random_coupled)[seed % 3](seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from bulk import bulk
 from cutjoint import Simulation
 from cutjoint.model.equations.outputs import outputs
 from cutjoint.model.equations.traced import dynamics, retraction
@@ -64,7 +65,7 @@ class Chart:
         return np.concatenate([flat(x) for x in parts])
 
 
-@pytest.fixture(scope="module", params=MAKE)
+@pytest.fixture(scope="module", params=bulk([*MAKE], ["loop0", "loop3", "tree", "rolling1", "rolling4"]))
 def chart(request: pytest.FixtureRequest) -> Chart:
     return Chart(request.param)
 

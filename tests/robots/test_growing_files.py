@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from bulk import bulk
 from cutjoint.model.base.errors import DescriptionError
 from cutjoint.model.laws.tables import _name_and_unit
 from cutjoint.model.robots import read_mjcf as reading
@@ -25,7 +26,10 @@ GROWING = {
 }
 
 
-@pytest.mark.parametrize("case", GROWING)
+SLOW = "methods that look at much"
+
+
+@pytest.mark.parametrize("case", bulk([*GROWING], {*GROWING} - {SLOW}))
 def test_expressions_that_make_much_of_little(case: str, tmp_path: Path) -> None:
     text, sentence = GROWING[case]
     path = tmp_path / "it.xacro"
@@ -68,7 +72,7 @@ GROWN = {
 }
 
 
-@pytest.mark.parametrize("tag", GROWN)
+@pytest.mark.parametrize("tag", bulk([*GROWN], ["hfield", "replicate"]))
 def test_an_mjcf_that_grows_is_tried_elsewhere(
     tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

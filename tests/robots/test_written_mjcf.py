@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bulk import bulk
+from bulk import KINDS, bulk
 from cutjoint import Mechanism, Simulation, list_examples, load
 from cutjoint.model.robots.convert_cli import convert
 from cutjoint.model.robots.load_robot import load_robot
@@ -40,7 +40,7 @@ def apart(mechanism: Mechanism, target: Path) -> tuple[float, float]:
     return worst(there), worst(again)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", bulk(EXAMPLES, {*KINDS} & {*EXAMPLES}))
 def test_examples_are_loaded_where_they_start(name: str, tmp_path: Path) -> None:
     assert max(apart(load(name), tmp_path / "robot.xml")) < 1e-9
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser
+from bulk import KINDS, bulk
 from cutjoint import Engine, Simulation, list_examples, load
 from cutjoint.model.base.errors import CutjointError, how_to_install
 from cutjoint.model.cli import main as command
@@ -107,7 +108,10 @@ def test_a_new_pose_starts_at_rest_with_closed_loops(line: TimeLine) -> None:
 # -- the page ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in list_examples() if name != "stewart"])
+SHOWN = [name for name in list_examples() if name != "stewart"]
+
+
+@pytest.mark.parametrize("name", bulk(SHOWN, {*KINDS} & {*SHOWN}))
 def test_every_example_can_be_shown(name: str) -> None:
     with viewing(name) as viewer:
         (station,) = viewer.stations

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bulk import KINDS, bulk
 from cutjoint import Simulation, list_examples, load
 from cutjoint.model.batch.results import in_lines
 from cutjoint.model.joints.types import TYPES
@@ -59,7 +60,7 @@ def test_what_spans_a_distance_is_drawn_as_a_rod_of_its_length(name: str) -> Non
     assert np.linalg.norm(end - start) == pytest.approx(simulation.mechanism.joint("rod").length, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", list_examples())
+@pytest.mark.parametrize("name", bulk(list_examples(), KINDS))
 def test_every_example_is_drawn_with_its_joints_where_they_are(name: str) -> None:
     simulation = Simulation(load(name), compile=False)
     mechanism, poses = simulation.mechanism, simulation.body_poses()

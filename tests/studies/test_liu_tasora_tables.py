@@ -7,6 +7,7 @@ from argparse import Namespace
 
 import numpy as np
 import pytest
+from bulk import bulk
 from cutjoint.model.cartesian.constraints import exact, virtual_rotation
 from cutjoint.model.cli.main import main
 from cutjoint.papers import liu_example1, liu_table2
@@ -36,10 +37,11 @@ def test_both_formulas_take_the_same_first_step_from_a_unit_start():
     assert np.abs(steps[0] - steps[1]).max() < 1e-13
 
 
-def test_table_2_as_the_command_prints_it(capsys):
-    assert main(["reproduce", "liu-table2", "--json"]) == 0
+@pytest.mark.parametrize("starts", bulk([2_000, 10_000], 1))
+def test_table_2_as_the_command_prints_it(starts, capsys):
+    assert main(["reproduce", "liu-table2", "--json", "--samples", str(starts)]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert len(rows) == 20 and all(row["starts"] == 10_000 for row in rows)
+    assert len(rows) == 20 and all(row["starts"] == starts for row in rows)
     assert [row["reproduces"] for row in rows] == [row["experiment"] != "Exam. 2" for row in rows]
     assert all(row["why"] for row in rows if not row["reproduces"])
     # the printed 8120 and 6446 lie between plain LU and the pseudo-inverse: a matter of round-off

@@ -7,6 +7,7 @@ from math import pi
 import mechanisms
 import numpy as np
 import pytest
+from bulk import bulk
 from cutjoint import Simulation, SimulationError
 from cutjoint.model.linear.linearize import linear_kernel
 from cutjoint.model.run.independent import Independent
@@ -29,7 +30,7 @@ def moving(seed: int) -> Simulation:
 
 
 @pytest.mark.parametrize("kind", AUTOMATIC)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", bulk(range(12), 5))
 def test_matrices_of_every_chart(seed: int, kind: str) -> None:
     """G K = 0, G·K̇y_v = γ, K y_v = v, at the reference and away from it."""
     s = moving(seed)

@@ -7,6 +7,11 @@ from typing import Any
 
 import pytest
 
+# Of the examples one of each kind: a tree, a planar loop with a redundant row, legs on balls, drives with
+# states, cables, couplings, springs and distance joints, cylinders, wheels.
+KINDS = ("double_pendulum", "fourbar", "stewart", "servo_stewart", "cable_platform", "gripper", "mcpherson")
+KINDS += ("loader", "bicycle")
+
 
 def bulk(cases: Sequence[Any], each_run: int | Collection[Any]) -> list[Any]:
     """Cases for `parametrize` or a fixture; beyond the first few, or those named, they are marked `study`."""
