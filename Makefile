@@ -27,7 +27,8 @@ RUN := mkdir -p build/home && $(INSIDE) $(BIN)/python
 # One worker more than two processors: some tests wait for nodes and browsers.
 THREE := -n 3 --dist worksteal
 # What `make quick` runs: the engine, descriptions and the house's rules.
-ENGINE := $(addprefix tests/,base control describe equations house joints linear manifold)
+ENGINE := $(addprefix tests/,base control describe equations joints linear manifold)
+ENGINE += $(filter-out %_package.py %_alone.py %_again.py,$(wildcard tests/house/test_*.py))
 
 # Old releases: of all that is declared but the engines of 'bench', and of CasADi alone.
 OLD := build/oldest
@@ -59,15 +60,15 @@ demo: $(VENV)/demo.stamp
 	@$(RUN) -m cutjoint.examples.demo demo
 
 test: $(VENV)/test.stamp
-	@echo "== running the tests (14 minutes on two processors; 'make test PYTEST_OPTIONS=-x' stops at the first failure)"
+	@echo "== running the tests (11 minutes on two processors; 'make test PYTEST_OPTIONS=-x' stops at the first failure)"
 	@$(RUN) -m pytest $(THREE) -q --remember-failures $(PYTEST_OPTIONS)
 
 again: $(VENV)/test.stamp
 	@$(RUN) .ci/again.py
 
 quick: $(VENV)/test.stamp
-	@export CUTJOINT_COMPILE=0; $(RUN) -m pytest $(THREE) -q \
-	    -m 'not (study or cross or compiler or ros or browser)' $(if $(K),-k '$(K)') $(PYTEST_OPTIONS) $(ENGINE)
+	@export CUTJOINT_COMPILE=0; $(RUN) -m pytest -n auto --dist worksteal -q \
+	    -m 'not (study or further or cross or compiler or ros or browser)' $(if $(K),-k '$(K)') $(PYTEST_OPTIONS) $(ENGINE)
 
 study: $(VENV)/test.stamp
 	@$(RUN) -m pytest -q -s -m study $(PYTEST_OPTIONS)

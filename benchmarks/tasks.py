@@ -14,6 +14,7 @@ import numpy as np
 
 from ..model.base.subprocesses import scratch_folder
 from ..model.compile.kernel import Kernel, find_compiler, kernel
+from ..model.compile.quick_arithmetic import quick_arithmetic
 from ..model.equations import traced
 from ..model.equations.terms import equations
 from ..model.linear import exact as linear_equations
@@ -144,7 +145,8 @@ def tracing(subject: Subject) -> Rows:
     result: Rows = []
     for name, write in sources.items():
         start = time.perf_counter()
-        function = write()
+        with quick_arithmetic():  # as engines do
+            function = write()
         took = time.perf_counter() - start
         row = {"mechanism": subject.name, "function": name, "trace": took}
         if function.class_name() == "SXFunction":

@@ -6,6 +6,7 @@ a DM: nine tenths of the time. `SX.binary`, which it comes to, takes nothing els
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import casadi as ca
@@ -31,25 +32,30 @@ def _reflected(usual: Callable[[Any, Any], Any], operation: int) -> Callable[[An
     return apply
 
 
-QUICK = {
+QUICK = {  # method of SX -> ours
     f"__{before}{name}__": make(getattr(ca.SX, f"__{before}{name}__"), operation)
     for before, make in (("", _forward), ("i", _forward), ("r", _reflected))
     for name, operation in OPERATIONS.items()
+    if hasattr(ca.SX, f"__{before}{name}__")
 }
+_LOCK = Lock()
+_inside = 0  # how many, in all threads, are inside
 
 
 @contextmanager
 def quick_arithmetic() -> Iterator[None]:
     """While this lasts, `+ - * /` of symbols skip that search; what comes out is the same."""
-    inside = vars(ca.SX).get("__mul__") is QUICK["__mul__"]
-    before = {} if inside else {name: vars(ca.SX).get(name) for name in QUICK}
-    for name in before:
-        setattr(ca.SX, name, QUICK[name])
+    global _inside
+    with _LOCK:
+        _inside += 1
+        if _inside == 1:
+            for name, apply in QUICK.items():
+                setattr(ca.SX, name, apply)
     try:
         yield
     finally:
-        for name, own in before.items():
-            if own is None:  # it is inherited
-                delattr(ca.SX, name)
-            else:
-                setattr(ca.SX, name, own)
+        with _LOCK:
+            _inside -= 1
+            if not _inside:
+                for name in QUICK:
+                    delattr(ca.SX, name)  # CasADi's own are inherited

@@ -194,7 +194,7 @@ def test_a_rate_that_no_node_keeps_gets_a_sentence(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "where"),
     [
-        (["reproduce", "spencer-fivebar", "--figures", "made"], "cutjoint.model.show.plot.as_png"),
+        (["reproduce", "zou-slider-crank", "--figures", "made"], "cutjoint.model.show.plot.as_png"),
         (["export", "fourbar", "-o", "made"], "cutjoint.fmu.cli.measure_step"),
     ],
 )

@@ -101,6 +101,7 @@ def same(order: np.ndarray, wanted: Wanted) -> None:
     np.testing.assert_array_equal(order, np.concatenate(wanted))  # NaN too
 
 
+@pytest.mark.compiler
 def test_python_and_c_make_the_same_of_any_sequence() -> None:
     """Orders by value and by field, NaN, infinities, more than any drive gives; silences; steps between."""
     native, (simulation, drives), path = Native(), driven(), CommandPath(mixed())

@@ -57,7 +57,7 @@ def test_sources_compile_without_a_warning(language: str, code: tuple[int, Path]
 
 
 @pytest.mark.skipif(shutil.which("nm") is None or shutil.which("gcc") is None, reason="needs gcc and nm")
-@pytest.mark.parametrize("prefix", ["mine_", ""])
+@pytest.mark.parametrize("prefix", bulk(["mine_", ""], 1))
 def test_every_name_that_a_linker_sees_has_the_prefix(prefix: str, code: tuple[int, Path]) -> None:
     """None but the standard's functions go without it; overridden, all do."""
     fmi, folder = code

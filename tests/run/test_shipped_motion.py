@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bulk import KINDS, bulk
 from cutjoint import Simulation, SimulationError, list_examples, load
 from cutjoint.model.cli.main import main
 
@@ -75,7 +76,7 @@ def test_planar_fourbar_in_space(capsys):
     assert "mobility" in page and all(name in page for name in report.redundant)
 
 
-@pytest.mark.parametrize("name", list(list_examples()))
+@pytest.mark.parametrize("name", bulk(list_examples(), KINDS))
 def test_every_example_balances(name):
     """Half a second of free motion: loops closed, energy minus work constant, restore exact."""
     simulation = Simulation(name, compile=False)
