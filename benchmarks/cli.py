@@ -128,7 +128,7 @@ def bench(
         results["agreement"] += tasks.agreement(measured, models)
         for task in (task for owner, task in plan if owner == name):
             if task == "compile":
-                results["compile"] += tasks.tracing(measured)
+                results["compile"] += tasks.before_the_first_call(measured)
             elif task in BESIDE_PEERS:
                 results["speed"] += BESIDE_PEERS[task](measured, models, effort, showing(task))
             else:

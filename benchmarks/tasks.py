@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model.base.subprocesses import scratch_folder
 from ..model.compile.kernel import Kernel, find_compiler, kernel
-from ..model.compile.quick_arithmetic import quick_arithmetic
+from ..model.compile.tracing import tracing
 from ..model.equations import traced
 from ..model.equations.terms import equations
 from ..model.linear import exact as linear_equations
@@ -133,7 +133,7 @@ def one_step(subject: Subject, models: dict[str, Any], effort: Effort, show: Sho
     return _beside_ours("step", subject, side_by_side(contenders, effort, show))
 
 
-def tracing(subject: Subject) -> Rows:
+def before_the_first_call(subject: Subject) -> Rows:
     """Seconds to write the equations down and to compile them, with an empty cache."""
     ours = subject.simulation
     R = motor_chart(ours).R
@@ -145,7 +145,7 @@ def tracing(subject: Subject) -> Rows:
     result: Rows = []
     for name, write in sources.items():
         start = time.perf_counter()
-        with quick_arithmetic():  # as engines do
+        with tracing():  # as engines do
             function = write()
         took = time.perf_counter() - start
         row = {"mechanism": subject.name, "function": name, "trace": took}

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from threading import RLock
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -21,7 +20,7 @@ from .base.units import kind
 from .compile.cache import ours, recall_kernel, recall_lanes
 from .compile.kernel import Kernel
 from .compile.lanes import LaneKernel
-from .compile.quick_arithmetic import quick_arithmetic
+from .compile.tracing import tracing
 from .describe import parameters
 from .describe.check import check
 from .describe.mechanism import Mechanism
@@ -38,7 +37,6 @@ from .variables import variables
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
 MOST_OTHERS = 20  # choices of parameters whose equations are kept beside the mechanism's own
 MOST_SHARED = 16  # mechanisms whose equations, and functions traced from them, wait for the next engine
-TRACING = RLock()  # CasADi counts who holds a symbol without a lock of its own
 _SHARED: dict[str, "Shared"] = {}  # the one asked for last stands last
 
 
@@ -111,7 +109,7 @@ class Engine:
     def traced(self, name: str, make: Trace) -> ca.Function:
         """A function over symbols, traced when it is first needed and kept under its name."""
         traced = self._shared if ours(make) else self._traced
-        with TRACING, quick_arithmetic():
+        with tracing():
             if name not in traced:
                 traced[name] = make(self.equations)
         return traced[name]
@@ -260,7 +258,7 @@ class Shared(NamedTuple):
 
 def _shared(of: str, mechanism: Mechanism) -> Shared:
     """What there is of a mechanism that the text `of` describes, or its equations, laid out now."""
-    with TRACING, quick_arithmetic():
+    with tracing():
         found = _SHARED.pop(of, None) or Shared(terms.equations(mechanism), {})
         if of:
             _SHARED[of] = found

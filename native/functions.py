@@ -5,7 +5,7 @@ import logging
 import casadi as ca
 import numpy as np
 
-from ..model.compile.quick_arithmetic import quick_arithmetic
+from ..model.compile.tracing import tracing
 from ..model.control.command_law import PATH, ample, follow_order
 from ..model.describe import parameters
 from ..model.equations.indicators import indicators
@@ -21,7 +21,7 @@ from .sampled_rows import memory
 LOG = logging.getLogger(__name__)
 
 
-@quick_arithmetic()
+@tracing()
 def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     """File -> the traced functions that are written to it, all under names of ours.
 
@@ -76,7 +76,7 @@ def functions(plan: Plan, adjoint: bool) -> dict[str, list[ca.Function]]:
     return {file: [_named(f"cj_{name}", f) for name, f in group.items()] for file, group in files.items()}
 
 
-@quick_arithmetic()
+@tracing()
 def native_functions(plan: Plan) -> dict[str, list[ca.Function]]:
     """File -> what a native library has besides: single joints, the path of commands, forces that follow."""
     eq, known = plan.simulation.equations, plan.simulation.engine.functions

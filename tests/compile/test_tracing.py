@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from contextlib import nullcontext
+from threading import Event, Thread
 from typing import Any
 
 import casadi as ca
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 from cutjoint import Simulation
 from cutjoint.model.compile.casadi_c import generate
-from cutjoint.model.compile.quick_arithmetic import QUICK, quick_arithmetic
+from cutjoint.model.compile.tracing import QUICK, tracing
 
 x, y, column = ca.SX.sym("x"), ca.SX.sym("y"), ca.SX.sym("v", 3)
 VALUES = {
@@ -55,18 +57,34 @@ def outcome(apply: Any, a: Any, b: Any) -> Any:
 def test_what_comes_out_is_the_same(apply: Any, name: str, one: ca.SX) -> None:
     other = VALUES[name]
     usual = outcome(apply, one, other), outcome(apply, other, one)
-    with quick_arithmetic():
+    with tracing():
         assert (outcome(apply, one, other), outcome(apply, other, one)) == usual
 
 
 def test_casadi_is_as_it_was_afterwards() -> None:
     own = {name: vars(ca.SX).get(name) for name in QUICK}
-    with pytest.raises(ZeroDivisionError), quick_arithmetic():
-        with quick_arithmetic():
+    with pytest.raises(ZeroDivisionError), tracing():
+        with tracing():
             pass
         assert vars(ca.SX)["__mul__"] is QUICK["__mul__"]  # the inner one does not end the outer one
         1 / 0  # noqa: B018
     assert {name: vars(ca.SX).get(name) for name in QUICK} == own
+
+
+def test_one_thread_traces_at_a_time() -> None:
+    """CasADi lets other threads run, and counts without a lock who holds a symbol."""
+    inside = Event()
+
+    def other() -> None:
+        with tracing():
+            inside.set()
+
+    thread = Thread(target=other)
+    with tracing():
+        thread.start()
+        assert not inside.wait(0.2)
+    thread.join()
+    assert inside.is_set()
 
 
 def test_the_same_code_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,5 +94,5 @@ def test_the_same_code_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:
 
     quick = code()
     engine.forget_equations()
-    monkeypatch.setattr(engine, "quick_arithmetic", engine.TRACING.__class__)  # a context that does nothing
+    monkeypatch.setattr(engine, "tracing", nullcontext)
     assert code() == quick
