@@ -32,12 +32,12 @@ SEEDS = range(12)
 WITHOUT_FORCES = SEEDS[1::2]
 
 
-@pytest.fixture(scope="module", params=bulk(SEEDS, 6), ids="seed{}".format)
+@pytest.fixture(scope="module", params=bulk(SEEDS, 4), ids="seed{}".format)
 def case(request):
     return Case(random_rolling(request.param), request.param)
 
 
-@pytest.fixture(scope="module", params=bulk(SEEDS, 6), ids="seed{}".format)
+@pytest.fixture(scope="module", params=bulk(SEEDS, 4), ids="seed{}".format)
 def moving(request):
     return Closed(request.param, random_rolling)
 

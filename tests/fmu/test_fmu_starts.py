@@ -43,9 +43,9 @@ def agree(mechanisms: Iterable[Mechanism], starts: int, folder: Path) -> None:
     assert len(different) == borders <= max(1, asked / 1000), "\n".join(different)
 
 
-@pytest.mark.parametrize("part", bulk(range(8), 1))
+@pytest.mark.parametrize("part", bulk(range(16), 1))
 def test_every_example(part: int, tmp_path: Path) -> None:
-    agree(map(load, EXAMPLES[part::8]), starts=50, folder=tmp_path)
+    agree(map(load, EXAMPLES[part::16]), starts=50, folder=tmp_path)
 
 
 @pytest.mark.parametrize("many", bulk([1, 10], 1))
