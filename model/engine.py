@@ -36,7 +36,7 @@ from .variables import variables
 
 MOST_RANKS = 1000  # sets of parameters whose rank is remembered
 MOST_OTHERS = 20  # choices of parameters whose equations are kept beside the mechanism's own
-MOST_SHARED = 16  # mechanisms whose equations, and functions traced from them, wait for the next engine
+MOST_SHARED = 200  # speeds of the mechanisms whose equations wait for the next engine: some 100 MB of symbols
 _SHARED: dict[str, "Shared"] = {}  # the one asked for last stands last
 
 
@@ -89,13 +89,13 @@ class Engine:
         self.mechanism = check(described if gravity is None else described.with_gravity(gravity))
         self.compile = compile
         self._identity = identity(self.mechanism)
-        self.equations, self._shared = _shared(self._identity, self.mechanism)
+        self.equations, self._traced = share(self._identity, self.mechanism)
         self.tree = self.equations.tree
         self.inputs = self.mechanism.inputs()
         self.motion_places = motion_places(self.mechanism)  # among the inputs
         self.variables = variables(self.mechanism, self.tree)
         self.sampled = any(v.sampled for v in self.variables.outputs)  # whether sensors take samples
-        self._traced: dict[str, ca.Function] = {}  # by traces that are not ours
+        self._foreign: dict[str, ca.Function] = {}  # by traces that are not ours
         self._kernels: dict[str, Kernel] = {}
         self._lanes: dict[str, LaneKernel | None] = {}
         self._often, self._plain = False, set[str]()  # those never compiled
@@ -108,7 +108,7 @@ class Engine:
 
     def traced(self, name: str, make: Trace) -> ca.Function:
         """A function over symbols, traced when it is first needed and kept under its name."""
-        traced = self._shared if ours(make) else self._traced
+        traced = self._traced if ours(make) else self._foreign
         with tracing():
             if name not in traced:
                 traced[name] = make(self.equations)
@@ -256,20 +256,15 @@ class Shared(NamedTuple):
     functions: dict[str, ca.Function]  # traced from them, by name
 
 
-def _shared(of: str, mechanism: Mechanism) -> Shared:
-    """What there is of a mechanism that the text `of` describes, or its equations, laid out now."""
+def share(of: str, mechanism: Mechanism) -> Shared:
+    """What is kept of the mechanism that the text `of` describes, or its equations, laid out now."""
     with tracing():
         found = _SHARED.pop(of, None) or Shared(terms.equations(mechanism), {})
         if of:
             _SHARED[of] = found
-        if len(_SHARED) > MOST_SHARED:
+        while sum(kept.equations.tree.nv for kept in _SHARED.values()) > MOST_SHARED:
             del _SHARED[next(iter(_SHARED))]
         return found
-
-
-def forget_equations() -> None:
-    """The next engine traces anew, as it must where our own code has been changed meanwhile."""
-    _SHARED.clear()
 
 
 def identity(mechanism: Mechanism) -> str:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cutjoint.model.engine import forget_equations
+from cutjoint.model import engine
 from made_once import SHARED
 
 pytest_plugins = ["report"]
@@ -69,10 +69,10 @@ def equations_as_changed(request: pytest.FixtureRequest) -> Iterator[None]:
     """What a test changes in our code holds for what it traces, and for no test after it."""
     changes = "monkeypatch" in request.fixturenames
     if changes:
-        forget_equations()
+        engine._SHARED.clear()
     yield
     if changes:
-        forget_equations()
+        engine._SHARED.clear()
 
 
 @cache

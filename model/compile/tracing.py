@@ -45,7 +45,7 @@ _depth = 0
 
 @contextmanager
 def tracing() -> Iterator[None]:
-    """While this lasts no other thread traces, and `+ - * /` of symbols skip that search, to the same end."""
+    """While this lasts no other thread traces, and `+ - * /` of symbols give the same without that search."""
     global _depth
     with _LOCK:
         if not _depth:

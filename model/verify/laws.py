@@ -58,6 +58,8 @@ class Ledger:
 
     def hold(self, bushing: Bushing) -> None:
         """Two frames are held together: by the rotation's own Euler parameters, not by its matrix."""
+        from scipy.spatial.transform import Rotation  # few need it, and SciPy takes a while to import
+
         first, second = (find(self.mechanism.frames, n, "frame") for n in (bushing.frame1, bushing.frame2))
         (a, va), (b, vb) = (self.point(frame.body, frame.at) for frame in (first, second))
         R1, R2 = (
@@ -69,8 +71,6 @@ class Ledger:
         )
         rate = R1.T @ (vb - va - np.cross(w1, b - a))
         force = -R1 @ (np.array(bushing.stiffness) * (R1.T @ (b - a)) + np.array(bushing.damping) * rate)
-        from scipy.spatial.transform import Rotation  # few need it, and SciPy takes a while to import
-
         *e, e0 = Rotation.from_matrix(R1.T @ R2).as_quat()
         pull = np.array(bushing.turn_stiffness) * e
         moment = -2 * R2 @ (e0 * pull + np.cross(pull, e))

@@ -243,10 +243,10 @@ class Taylor:
         The tree's joints can't open, so the nearest coordinates in the sense of least squares are
         taken; gaps that the method leaves show in the loops.
         """
-        s, Q = self.simulation, self.reactions(q, v, h).Q
-        places, speeds, turns, R, _ = self._evaluate(bodies_after, q, v, [h], Q)
         from scipy.spatial.transform import Rotation  # few need it, and SciPy takes a while to import
 
+        s, Q = self.simulation, self.reactions(q, v, h).Q
+        places, speeds, turns, R, _ = self._evaluate(bodies_after, q, v, [h], Q)
         goal = Rotation.from_rotvec(turns.T) * _axes(R)
         q1 = s.engine.retract(q, h * v)
         for _ in range(SEARCHES):

@@ -75,7 +75,7 @@ def test_help_does_not_wait_for_the_engine() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
 
-@pytest.mark.parametrize("words", ["simulate fourbar --time 0.01", "linearize fourbar", "sweep --help"])
+@pytest.mark.parametrize("words", ["simulate fourbar --time 0.01", "linearize fourbar"])
 def test_nothing_slow_is_imported_for_nobody(words: str) -> None:
     """SciPy for rotations, Matplotlib for pictures: a third of what a short run took."""
     code = f"import sys, cutjoint.model.cli.main as c; assert c.main({words.split()!r}) == 0; "

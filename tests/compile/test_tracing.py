@@ -93,6 +93,6 @@ def test_the_same_code_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:
         return [generate([functions.dynamics]), generate([functions.outputs]), generate([functions.assembly])]
 
     quick = code()
-    engine.forget_equations()
+    engine._SHARED.clear()
     monkeypatch.setattr(engine, "tracing", nullcontext)
     assert code() == quick

@@ -20,7 +20,6 @@ from cutjoint.model import engine as engine_module
 from cutjoint.model.compile import cache, storage
 from cutjoint.model.compile import kernel as compiling
 from cutjoint.model.describe.mechanism import Body, Frame, Joint, Mechanism
-from cutjoint.model.engine import forget_equations
 from cutjoint.model.run.events import Event
 from cutjoint.papers.methods import MethodSimulation
 
@@ -59,14 +58,14 @@ def test_two_simulations_share_an_engine_and_nothing_else(engine: Engine) -> Non
 
 def test_engines_of_one_description_share_what_is_traced() -> None:
     """A second simulation of the same mechanism traced everything again."""
-    forget_equations()
+    engine_module._SHARED.clear()
     first, second = (Engine("delta", compile=False) for _ in range(2))
     assert first.functions.dynamics is second.functions.dynamics
     heavier = replace(load("delta"), gravity=(0.0, 0.0, -20.0))
     others = [Engine(heavier, compile=False), Engine("delta", changeable=["gravity"], compile=False)]
     for other in others:
         assert other.functions.dynamics is not first.functions.dynamics
-    forget_equations()
+    engine_module._SHARED.clear()
     assert Engine("delta", compile=False).functions.dynamics is not first.functions.dynamics
 
 
@@ -81,16 +80,20 @@ def test_what_others_trace_is_not_shared() -> None:
 
 
 def test_what_is_shared_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "MOST_SHARED", 2)
-    forget_equations()
-    made = [Engine(replace(load("fourbar"), gravity=(0.0, 0.0, -g)), compile=False) for g in (1.0, 2.0, 3.0)]
-    assert [kept.equations for kept in engine_module._SHARED.values()] == [e.equations for e in made[1:]]
+    """Sixteen platforms of six legs held 200 MB; mechanisms of hundreds of bodies would hold any amount."""
+    kept = engine_module._SHARED
+    made = [replace(load("fourbar"), gravity=(0.0, 0.0, -g)) for g in (1.0, 2.0, 3.0)]
+    monkeypatch.setattr(engine_module, "MOST_SHARED", 2 * Engine(made[0], compile=False).tree.nv)
+    engines = [Engine(mechanism, compile=False) for mechanism in made]
+    assert [shared.equations for shared in kept.values()] == [engine.equations for engine in engines[1:]]
+    large = Engine("hexapod", compile=False)
+    assert not kept and large.functions.closure is large.functions.closure
 
 
 def test_threads_trace_one_mechanism_together() -> None:
-    forget_equations()
+    engine_module._SHARED.clear()
     wanted = moved(Simulation("fivebar", compile=False))
-    forget_equations()
+    engine_module._SHARED.clear()
     found: list[State] = []
     threads = [
         threading.Thread(target=lambda: found.append(moved(Simulation("fivebar", compile=False))))

@@ -15,7 +15,10 @@ QUICK = 2  # cases for `make quick`; the further ones of every run are marked so
 
 
 def bulk(cases: Sequence[Any], each_run: int | Collection[Any]) -> list[Any]:
-    """Cases for `parametrize` or a fixture; beyond the first few, or those named, they are marked `study`."""
+    """Cases for `parametrize` or a fixture: beyond the first few, or those named, marked `study`.
+
+    Of these few, all but the first two are marked `further`.
+    """
     every = cases[:each_run] if isinstance(each_run, int) else each_run
     assert every and set(every) <= set(cases), "each property has a case in every run"
     found, ran = [], 0
