@@ -15,6 +15,8 @@ FUZZ_TARGETS ?=
 
 # The environment must see its own packages only, whatever is sourced or set outside.
 unexport PYTHONPATH PYTHONHOME PYTHONUSERBASE PIP_TARGET PIP_PREFIX PIP_USER VIRTUAL_ENV _ROS_WHEELS_BOOTSTRAP_COMPLETE
+# Without bytecode every program that a test starts would compile all it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 ifdef AMENT_PREFIX_PATH

@@ -50,15 +50,15 @@ def run(project: Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def tried(project: Path, **files: str) -> tuple[int, str, int, str]:
+def tried(project: Path, workers: int = 0, **files: str) -> tuple[int, str, int, str]:
     for name, text in files.items():
         (project / f"tests/house/test_{name}.py").write_text(text)
-    first = run(project, "-m", "pytest", "-q", "-n", "2", "--remember-failures", "tests")
+    first = run(project, "-m", "pytest", "-q", "-n", str(workers), "--remember-failures", "tests")
     return *first, *run(project, ".ci/again.py")
 
 
 def test_what_passes_alone_is_listed_with_its_first_failure(project: Path) -> None:
-    first, said, again, told = tried(project, steady=STEADY, unsteady=UNSTEADY)
+    first, said, again, told = tried(project, workers=2, steady=STEADY, unsteady=UNSTEADY)
     assert first == 1 and said.rstrip().endswith("1 passed, 2 failed, 0 skipped")
     assert again == 0 and told.rstrip().endswith("2 passed, 0 failed")
     _, _, unsteady = told.partition("== unsteady: 2")
@@ -97,5 +97,5 @@ def test_many_failures_are_no_unsteadiness(project: Path) -> None:
 
 def test_a_worker_that_dies_takes_one_test_along(project: Path) -> None:
     dying = UNSTEADY.replace('assert False, "only the first time"', "import os; os._exit(9)")
-    first, _, again, told = tried(project, steady=STEADY, dying=dying)
+    first, _, again, told = tried(project, workers=2, steady=STEADY, dying=dying)
     assert first == 1 and again == 0, told
