@@ -249,6 +249,7 @@ def unit_flags(unit: str, optimize: int, gcc: bool = True) -> list[str]:
     """How one file is compiled: by gcc, which leaves out what gains nothing, or by others."""
     level = optimize if unit in LOOPS else min(optimize, 1)
     flags = [*FLAGS, f"-O{level}", "-g0", *(FUSED if unit == "step_fast.c" else ())]
+    flags += ["-DCJ_PLAIN_STEP"] * (not optimize)  # where nothing is made fast, the second step gains nothing
     left_out = (*WITHOUT_IDLE, *(WITHOUT_LITTLE if _whole(unit) in SHARED else ()))
     return [*flags, *(left_out if gcc and _traced(unit) else ())]
 

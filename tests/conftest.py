@@ -67,12 +67,14 @@ def own_packages() -> None:
 @pytest.fixture(autouse=True)
 def equations_as_changed(request: pytest.FixtureRequest) -> Iterator[None]:
     """What a test changes in our code holds for what it traces, and for no test after it."""
-    changes = "monkeypatch" in request.fixturenames
-    if changes:
-        engine._SHARED.clear()
+    if "monkeypatch" not in request.fixturenames:
+        yield
+        return
+    kept = dict(engine._SHARED)
+    engine._SHARED.clear()
     yield
-    if changes:
-        engine._SHARED.clear()
+    engine._SHARED.clear()
+    engine._SHARED.update(kept)
 
 
 @cache

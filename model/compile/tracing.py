@@ -1,8 +1,9 @@
 """How expressions are written down: by one thread at a time, with arithmetic in a fifth of CasADi's time.
 
 `a * b` of two SX first finds out, by calls of Python, that neither is a number, an array, a sparse matrix or
-a DM: nine tenths of the time. `SX.binary`, which it comes to, takes nothing else and need not ask. Other
-threads run meanwhile, and who holds a symbol, some of which all threads share, is counted without a lock.
+a DM: nine tenths of the time. `SX.binary`, which it comes to, takes nothing else and need not ask. What is
+no operator still asks, for the shape above all: `@` does so six times. Other threads run meanwhile, and who
+holds a symbol, some of which all threads share, is counted without a lock.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,13 +40,16 @@ QUICK = {  # method of SX -> ours
     for name, operation in OPERATIONS.items()
     if hasattr(ca.SX, f"__{before}{name}__")
 }
+# both numbers at once, by no function of Python
+QUICK["shape"] = property(ca._casadi.GenSX_size)  # noqa: SLF001
+OWN = {name: vars(ca.SX)[name] for name in QUICK if name in vars(ca.SX)}  # the others are inherited
 _LOCK = RLock()
 _depth = 0
 
 
 @contextmanager
 def tracing() -> Iterator[None]:
-    """While this lasts no other thread traces, and `+ - * /` of symbols give the same without that search."""
+    """While this lasts no other thread traces; `+ - * /` of symbols, and shapes, are the same, found sooner."""
     global _depth
     with _LOCK:
         if not _depth:
@@ -58,4 +62,7 @@ def tracing() -> Iterator[None]:
             _depth -= 1
             if not _depth:
                 for name in QUICK:
-                    delattr(ca.SX, name)  # CasADi's own are inherited
+                    if name in OWN:
+                        setattr(ca.SX, name, OWN[name])
+                    else:
+                        delattr(ca.SX, name)

@@ -30,7 +30,8 @@ def snap(x: Any) -> Any:
         return x
     values = np.array(ca.DM(x))
     nearest = np.clip(np.round(values), -1, 1)
-    return ca.SX(ca.DM(np.where(np.abs(values - nearest) < SNAP, nearest, values)))
+    exact = np.where(np.abs(values - nearest) < SNAP, nearest, values)
+    return x if x.is_dense() and np.array_equal(exact, values) else ca.SX(ca.DM(exact))
 
 
 def vector(x: Any) -> Any:

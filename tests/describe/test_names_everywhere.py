@@ -155,7 +155,7 @@ def fmu_of(name: str, kind: str) -> Path:
     ("name", "kind"),
     bulk(
         [*product(MECHANISMS, ("2", "3", "python"))],
-        {("stewart", "3"), ("aliased", "python")},
+        {("aliased", "3")},
     ),
 )
 def test_in_fmus(name: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,6 +74,7 @@ def _assert_loads_nothing(browser: Browser) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.study
 def test_without_compilers_it_works_and_says_what_is_slower_and_what_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

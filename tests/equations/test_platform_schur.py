@@ -122,7 +122,7 @@ def off(simulation: Simulation) -> float:
 PLATFORMS = list(product((3, 5, 6), ("prismatic", "revolute"), ("universal", "spherical")))
 
 
-@pytest.mark.parametrize(("legs", "knee", "foot"), bulk(PLATFORMS, PLATFORMS[::9]))
+@pytest.mark.parametrize(("legs", "knee", "foot"), bulk(PLATFORMS, PLATFORMS[9:10]))
 def test_random_platforms_move_as_all_their_equations_say(legs, knee, foot):
     for seed in range(2):
         s = Simulation(platform(seed, legs, knee, foot_type=foot), compile=False)

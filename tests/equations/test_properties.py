@@ -41,9 +41,9 @@ from random_mechanisms import (
     turned_round,
 )
 
-SEEDS = bulk(range(100), 16)
+SEEDS = bulk(range(100), 12)
 SOME = bulk(range(0, 100, 5), 4)  # where a property takes long
-WITHOUT_FORCES = bulk(range(1, 100, 2), 8)  # of the closed ones
+WITHOUT_FORCES = bulk(range(1, 100, 2), 6)  # of the closed ones
 NONE = np.zeros(0)  # parameters
 
 

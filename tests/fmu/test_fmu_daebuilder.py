@@ -15,7 +15,7 @@ from fmu_exchange import begin, rates
 from fmu_tools import exported, instance, names, some_inputs
 
 CASES = list(product(list_examples(), (2, 3)))
-EACH_RUN = {("stewart", 2), ("servo_stewart", 3), ("bicycle", 2), ("cable_platform", 3)}
+EACH_RUN = {("servo_stewart", 3), ("bicycle", 2)}
 
 
 @pytest.mark.parametrize(("name", "fmi"), bulk(CASES, EACH_RUN))

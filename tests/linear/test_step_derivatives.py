@@ -46,7 +46,7 @@ def test_an_oscillator_of_a_thousand_radians_a_second(h: float) -> None:
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)
-@pytest.mark.parametrize("seed", bulk(range(8), 4))
+@pytest.mark.parametrize("seed", bulk(range(8), 3))
 def test_motions_of_random_mechanisms_change_as_differences_of_runs_say(seed: int, stepper: str) -> None:
     """Long steps, which are done again in sub-steps where the stepper has any."""
     mechanism = (random_tree, random_loop, random_coupled)[seed % 3](seed)

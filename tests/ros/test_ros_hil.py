@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bulk import bulk
 from cutjoint.model.control.packets import COMMAND, STATE, Packet, pack, unpack
 from ros_client import Client, RosProcess, eventually, new_domain, node
 
@@ -63,7 +64,7 @@ def hold(client: Client, device: RosProcess) -> None:
     assert device.stop() == 0, device.output
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.1])
+@pytest.mark.parametrize("loss", bulk([0.0, 0.1], [0.1]))
 def test_a_controller_over_ros_holds_the_platform(world: World, loss: float) -> None:
     domain, _, client = world
     with over_ros(domain, "--loss", str(loss)) as device:
@@ -74,7 +75,7 @@ def test_a_controller_over_ros_holds_the_platform(world: World, loss: float) -> 
         assert "p99" in device.output and "missed deadlines" in device.output
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.1])
+@pytest.mark.parametrize("loss", bulk([0.0, 0.1], [0.1]))
 def test_a_controller_over_udp_holds_the_platform(world: World, loss: float) -> None:
     domain, _, client = world
     before = client.diagnostics()

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy can't be imported: no ROS 2, and no wheels for this platform")
 
+from bulk import bulk
 from cutjoint.model.base.errors import CutjointError
 from cutjoint.model.chain.chain import Chain
 from cutjoint.model.chain.target import Target
@@ -42,7 +43,7 @@ def advance(loop: Loop, seconds: float) -> np.ndarray:
     return np.array(found)
 
 
-@pytest.mark.parametrize("name", BY)
+@pytest.mark.parametrize("name", bulk([*BY], ["hexapod", "delta"]))
 def test_the_platform_goes_where_it_is_asked_to(name: str) -> None:
     loop = looped(name, rate=200.0, compile=False)
     at, turned = place(loop) + BY[name], TURNED.get(name)

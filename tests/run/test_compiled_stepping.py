@@ -11,7 +11,7 @@ from cutjoint.model.run.events import Event
 from cutjoint.papers.methods.method_simulation import MethodSimulation
 
 NEVER = Event("never", lambda s: 1.0)  # asked for after every step, so that Python takes each
-EACH_RUN = {"cable_platform", "delta", "fourbar", "gripper", "rolling_disc", "servo_stewart", "stewart"}
+EACH_RUN = {"cable_platform", "gripper", "rolling_disc", "servo_stewart"}
 
 
 def pushed(name: str) -> Simulation:

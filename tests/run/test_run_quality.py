@@ -131,7 +131,7 @@ def test_steps_far_too_long_are_made_short(duration: float, step: float) -> None
     assert np.abs(s.q - exact.q).max() < 1e-3
 
 
-@pytest.mark.parametrize("h", [1e-4, 2e-4, 1e-3, 1e-2, 1e-1])
+@pytest.mark.parametrize("h", bulk([1e-4, 2e-4, 1e-3, 1e-2, 1e-1], [2e-4, 1e-2]))
 def test_a_light_cart_at_any_step(h: float) -> None:
     """Steps of 0.2 ms and more ran out of tries, and went wrong silently."""
     s, exact = Simulation(cart()), Simulation(cart())

@@ -78,7 +78,7 @@ def crank_acceleration(plain: Simulation, mechanism: Mechanism, joint: str) -> f
     return push / inertia
 
 
-@pytest.mark.parametrize("seed", bulk([0, 5, 10, 20], 2))
+@pytest.mark.parametrize("seed", bulk([0, 5, 10, 20], 1))
 @pytest.mark.parametrize("ratio", [1e10, 1e11, 1e12, 1e13])
 def test_mass_ratios_beyond_all_digits_are_doubted(ratio: float, seed: int) -> None:
     """Accelerations were wrong by 4 % at 1e11, by a quarter at 1e12, and the run was trusted."""

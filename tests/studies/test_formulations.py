@@ -5,6 +5,7 @@ from __future__ import annotations
 import mechanisms
 import numpy as np
 import pytest
+from bulk import bulk
 from cutjoint import CutjointError, Simulation, SimulationError
 from cutjoint.papers.methods import MethodSimulation
 from cutjoint.papers.methods.method import Method
@@ -13,7 +14,7 @@ from test_thesis_charts import AUTOMATIC, moving
 WAYS = [("multipliers", "partition"), ("svd", "partition"), *(("null_space", kind) for kind in AUTOMATIC)]
 
 
-@pytest.mark.parametrize("seed", [k for k in range(17) if k != 13])  # 13 starts near a singular pose
+@pytest.mark.parametrize("seed", bulk([k for k in range(17) if k != 13], 8))  # 13 starts near a singular pose
 def test_same_accelerations_at_regular_states(seed: int) -> None:
     s = moving(seed)
     default, _ = s.accelerations()

@@ -30,7 +30,7 @@ def moving(seed: int) -> Simulation:
 
 
 @pytest.mark.parametrize("kind", AUTOMATIC)
-@pytest.mark.parametrize("seed", bulk(range(12), 5))
+@pytest.mark.parametrize("seed", bulk(range(12), 3))
 def test_matrices_of_every_chart(seed: int, kind: str) -> None:
     """G K = 0, G·K̇y_v = γ, K y_v = v, at the reference and away from it."""
     s = moving(seed)
