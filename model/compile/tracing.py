@@ -34,7 +34,7 @@ def _reflected(usual: Callable[[Any, Any], Any], operation: int) -> Callable[[An
     return apply
 
 
-QUICK = {  # method of SX -> ours
+QUICK: dict[str, Any] = {  # attribute of SX -> ours
     f"__{before}{name}__": make(getattr(ca.SX, f"__{before}{name}__"), operation)
     for before, make in (("", _forward), ("i", _forward), ("r", _reflected))
     for name, operation in OPERATIONS.items()
@@ -49,7 +49,7 @@ _depth = 0
 
 @contextmanager
 def tracing() -> Iterator[None]:
-    """While this lasts no other thread traces; `+ - * /` of symbols, and shapes, are the same, found sooner."""
+    """While this lasts no other thread traces; `+ - * /` and shapes of symbols are the same, found sooner."""
     global _depth
     with _LOCK:
         if not _depth:
