@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -54,6 +55,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for need in needs | {HELPERS.get(x.__module__) for x in classes}:
             if need:
                 item.add_marker(need)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay to the end: nobody need look through them for garbage."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
