@@ -11,7 +11,7 @@ from pathlib import Path
 import muscle
 import numpy as np
 import pytest
-from cutjoint import CutjointError, DescriptionError, Mechanism, Simulation
+from cutjoint import CutjointError, DescriptionError, Mechanism, Simulation, motion_sensitivities, rollout
 from cutjoint.fmu.export import export
 from cutjoint.model.batch.executors import run_sweep
 from cutjoint.model.batch.store import read_results
@@ -26,7 +26,9 @@ from cutjoint.model.equations.elements.contract import ELEMENTS, register
 from cutjoint.model.loading import read
 from cutjoint.model.run.equilibrium import hold
 from cutjoint.model.urdf.writer_common import unsaid
+from cutjoint.realtime.build import build_realtime
 from cutjoint.ros.motor_commands import Commands
+from loop_tools import Device, running
 from muscle import MUSCLES, Muscle
 from scipy.integrate import solve_ivp
 
@@ -159,6 +161,47 @@ def test_it_is_in_an_fmu(fmi: int, file: Path) -> None:
         assert found[SHOWN[2]][-1] == pytest.approx(activation, abs=1e-8)
         tension = K * (length - REST) + C * rate + F * activation
         assert found[SHOWN[0]][-1] == pytest.approx(tension, abs=1e-6)
+
+
+def test_its_state_is_kept_and_carried_by_many() -> None:
+    simulation = Simulation(read(SLIDE), compile=False)
+    simulation.set_inputs({"biceps": 0.7})
+    simulation.run(0.1, step=1e-3)
+    kept = simulation.state
+    assert simulation.tree.z.keys() == {"muscle.biceps.activation"}
+    assert kept.z == pytest.approx([exact(0.1, 0.7)[2]], abs=1e-9)
+    found = rollout(simulation.engine, [kept, kept], 100, inputs=kept.u, workers=1)
+    simulation.run(0.1, step=1e-3)
+    assert np.abs(found.z - exact(0.2, 0.7)[2]).max() < 1e-9 and found.z[0] == found.z[1] == simulation.z
+    simulation.state = kept
+    simulation.run(0.1, step=1e-3)
+    assert found.z[0] == simulation.z
+
+
+def test_its_numbers_have_sensitivities() -> None:
+    simulation = Simulation(read(SLIDE), compile=False)
+    simulation.set_inputs({"biceps": 0.6})
+    found = motion_sensitivities(simulation, 0.3, "muscle.biceps.length", "lag")
+    slope = (exact(0.3, 0.6, T + 1e-4)[0] - exact(0.3, 0.6, T - 1e-4)[0]) / 2e-4
+    assert np.ravel(found.matrix[-1]) == pytest.approx([slope], rel=1e-4)
+
+
+@pytest.mark.compiler
+def test_a_native_loop_runs_it(tmp_path: Path) -> None:
+    table = tmp_path / "run.npy"
+    build_realtime(read(SLIDE), tmp_path, outputs=SHOWN, library=False, optimize=0)
+    options = "--mode", "lock_step", "--udp", "127.0.0.1:0", "--record", str(table)
+    with running(tmp_path / "slide", *options) as loop, Device(loop.port(), 1) as device:
+        for _ in range(300):
+            device.step([0.6])
+        loop.stop()
+    length, rate, activation = exact(0.3, 0.6)
+    last = np.load(table)[-1]
+    assert last["muscle.biceps.length"] == pytest.approx(length, abs=1e-9)
+    assert last["muscle.biceps.activation"] == pytest.approx(activation, abs=1e-9)
+    assert last["muscle.biceps.tension"] == pytest.approx(
+        K * (length - REST) + C * rate + F * activation, abs=1e-7
+    )
 
 
 def test_it_can_be_swept(file: Path) -> None:

@@ -27,6 +27,7 @@ from cutjoint.native.c_compile import unit_flags
 from cutjoint.native.c_sources import native_sources
 from cutjoint.native.variable_layout import plan
 from cutjoint.realtime.build import OUTPUTS, PERIOD_MOST, PROGRAM, loop_headers
+from every_vector import file
 from loop_tools import PATIENCE, Device, Running, built, running, said_by
 
 POSE = 0.2  # rad: at this pose gravity pulls the platform down
@@ -408,12 +409,13 @@ def test_it_is_clean_under_the_sanitizers(tmp_path: Path) -> None:
     assert code == 0 and "ERROR" not in said
 
 
-def test_starts_are_looked_for_among_those_there_are() -> None:
+@pytest.mark.parametrize("described", ["servo_stewart", file()], ids=["servo_stewart", "on_a_carriage"])
+def test_starts_are_looked_for_among_those_there_are(described: str) -> None:
     """Drives with states of their own, which have no start value: more coordinates than starts."""
-    program = built("servo_stewart", optimize=0, flags=SANE)
+    program = built(described, optimize=0, flags=SANE)
     code, said = said_by(program, "--start", "nobody=1")
     assert code == 2 and said.endswith("start: there is no 'nobody'\n") and "ERROR" not in said
-    n = len(load("servo_stewart").inputs())
+    n = len(load(described).inputs())
     with running(program, *LOCK_STEP, "--start", "motor1=0.1") as loop, Device(loop.port(), n) as device:
         for flags in (0, MOTION, STOP, BRAKE, RESET, RESUME | MOTION) * 5:
             device.step(

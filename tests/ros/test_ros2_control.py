@@ -15,7 +15,7 @@ import pytest
 from cutjoint import Simulation, list_examples, load
 from cutjoint.model.base.errors import CutjointError
 from cutjoint.model.cli.main import main
-from cutjoint.model.control.command_law import POSITION, VELOCITY
+from cutjoint.model.control.command_law import POSITION, VELOCITY, input_columns
 from cutjoint.model.control.computed_torque import Drives, Wanted
 from cutjoint.model.control.frame_readings import Reaction
 from cutjoint.model.control.joint_values import JointValues
@@ -32,6 +32,7 @@ from cutjoint.ros.control.files import (
     driven_joints,
     platform,
 )
+from every_vector import file
 from fmu_tools import folder
 from ruamel.yaml import YAML
 
@@ -299,21 +300,24 @@ def test_mistakes_are_thrown_as_one_sentence(parameters: list[str], script: str,
     assert done.returncode == 2 and sentence in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_drives_with_states_of_their_own_move_as_the_engine_s_and_begin_anew() -> None:
+@pytest.mark.parametrize("described", ["servo_stewart", file()], ids=["servo_stewart", "on_a_carriage"])
+def test_drives_with_states_of_their_own_move_as_the_engine_s_and_begin_anew(described: str) -> None:
     """They have no start value: more coordinates than starts, among which names are looked for."""
-    where = folder() / "control-servo"
-    build_realtime("servo_stewart", where, optimize=0, flags=SANE)
-    command = [host(), f"library={where / 'servo_stewart.so'}"]
+    name = Path(described).stem
+    where = folder() / f"control-{name}"
+    build_realtime(described, where, optimize=0, flags=SANE)
+    command = [host(), f"library={where / name}.so"]
     done = subprocess.run([*command, "start=nobody=1"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and done.stderr.endswith("parameter 'start': there is no joint 'nobody'\n")
     orders = f"command motor1 position 0.15\nwrite {H} 50\nshow\n"
-    parameters = f"library={where / 'servo_stewart.so'}", "start=motor1=0.1"
+    parameters = f"library={where / name}.so", "start=motor1=0.1"
     first, again = played(f"take motor1/position\n{orders}reset\n{orders}", *parameters)
     assert again == first  # the drives' own states begin anew, too
-    simulation = Simulation("servo_stewart", start={"motor1": 0.1})
+    simulation = Simulation(described, start={"motor1": 0.1})
     values = JointValues(simulation)
     drives = Drives(simulation, values, 20.0)
-    wanted = drives.held().changed(0, POSITION, 0.15)
+    place = [row.joint for row in input_columns(simulation.mechanism)].index("motor1")
+    wanted = drives.held().changed(place, POSITION, 0.15)
     for _ in range(50):
         simulation.set_inputs(drives.forces(wanted, 20.0))
         simulation.step(H)
