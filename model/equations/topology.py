@@ -9,12 +9,12 @@ stays in the tree after all, and its loop is cut beside it (`halves.py`).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import DescriptionError
+from ..base.slices import consecutive_slices
 from ..describe.mechanism import GROUND, Coupling, Joint, Mechanism, Strut
 from ..describe.motors import POSITION, Motor, has, rigid_rotor
 from ..describe.validation import Flaw
@@ -68,8 +68,7 @@ class Tree:
         """Cut joint -> its rows of g and G; behind them a row for each coupling and each driven motion."""
         counts = {cut.name: TYPES[cut.type].rows for cut in self.cuts}
         counts |= {tie.name: 1 for tie in self.couplings} | {drive_row(motor): 1 for motor in self.driven}
-        ends = [0, *accumulate(counts.values())]
-        return {name: slice(a, b) for name, (a, b) in zip(counts, pairwise(ends), strict=True)}
+        return dict(zip(counts, consecutive_slices(counts.values()), strict=True))
 
     @property
     def cut_names(self) -> tuple[str, ...]:
@@ -79,8 +78,8 @@ class Tree:
     @property
     def cut_v(self) -> dict[str, slice]:
         """Cut joint -> its speeds among those of all cut joints."""
-        ends = [0, *accumulate(TYPES[cut.type].nv for cut in self.cuts)]
-        return {cut.name: slice(a, b) for cut, (a, b) in zip(self.cuts, pairwise(ends), strict=True)}
+        places = consecutive_slices(TYPES[cut.type].nv for cut in self.cuts)
+        return {cut.name: place for cut, place in zip(self.cuts, places, strict=True)}
 
     @property
     def holds_poses(self) -> tuple[bool, ...]:
@@ -155,8 +154,8 @@ def span(mechanism: Mechanism) -> Tree:
         nq, nv = nq + kind.nq, nv + kind.nv
     cuts = tuple(j for j in mechanism.joints if j.name not in q_of and TYPES[j.type].locks)
     states = internal_states(mechanism)
-    ends = [0, *accumulate(len(state.units) for state in states)]
-    z_of = {state.name: slice(a, b) for state, (a, b) in zip(states, pairwise(ends), strict=True)}
+    places = consecutive_slices(len(state.units) for state in states)
+    z_of = {state.name: place for state, place in zip(states, places, strict=True)}
     return Tree(tuple(links), holder, cuts, q_of, v_of, nq, nv, mechanism.couplings, mechanism.driven, z_of)
 
 

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from ..base.slices import consecutive_slices
 from ..equations.absolute import NOT_FREE, FreeLinks, free_links, own_speeds, solved_speeds
 from ..equations.cut_joints import push_ends
 from ..equations.dynamics import joint_wrenches, onto_joints
@@ -168,11 +169,10 @@ def residual_slopes(eq: Equations, v: Any, dv: Any, lam: Any, free: FreeLinks = 
     slopes = [J, ca.jacobian(r.s[alone], r.delta)]
     f = ca.Function("partials", [eq.q, eq.v, eq.z, eq.u, eq.p, r.a, r.lam, r.delta], slopes)
     J, sq = (ca.sparsify(x) for x in f(eq.q, v, eq.z, eq.u, eq.p, dv, lam, zero))
-    m, nu = r.c.numel(), eq.u.numel()
-    E, c, dz = slice(0, nv), slice(nv, nv + m), slice(nv + m, J.shape[0])
-    v, u, z = slice(nv, 2 * nv), slice(2 * nv, 2 * nv + nu), slice(2 * nv + nu, J.shape[1])
-    inner = InternalSlopes(J[E, z], J[dz, :nv], J[dz, v], J[dz, z], J[dz, u]) if eq.tree.nz else None
-    return ResidualSlopes(J[E, :nv], J[E, v], J[E, u], J[c, :nv], J[c, v], sq, inner)
+    E, c, dz = consecutive_slices((nv, r.c.numel(), eq.tree.nz))
+    d, v, u, z = consecutive_slices((nv, nv, eq.u.numel(), eq.tree.nz))
+    inner = InternalSlopes(J[E, z], J[dz, d], J[dz, v], J[dz, z], J[dz, u]) if eq.tree.nz else None
+    return ResidualSlopes(J[E, d], J[E, v], J[E, u], J[c, d], J[c, v], sq, inner)
 
 
 def tangent_point(
