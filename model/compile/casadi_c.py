@@ -37,7 +37,7 @@ NUMBERED = re.compile(r"\bcasadi(_f\d+_\d+\()")
 # What stands before all functions (6), with what a library shows.
 BEFORE = re.compile(r"^(?:static (?:int casadi_f|__attribute__\(\(noinline)|/\* \w+:\()", re.M)
 OUTWARD = re.compile(r"^(?:CASADI_SYMBOL_EXPORT |(?=(?:casadi_real|casadi_int|void) casadi_\w+\())", re.M)
-ZEROS = re.compile(r"^static const casadi_real (casadi_zeros\[\d+\]) =\s*\{0\.\};$", re.M)
+ZEROS = re.compile(r"^static const casadi_real (casadi_zeros\[\d+\]) =\s*\{0\.(?:,\s*0\.)*\};$", re.M)
 TABLE = re.compile(r"^static const casadi_real casadi_c\d+", re.M)
 
 # Right sides (4).

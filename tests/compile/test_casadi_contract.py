@@ -75,8 +75,10 @@ def test_4_every_operation_can_be_computed_over_lanes() -> None:
 
 @pytest.mark.parametrize("name", ["stewart", "hexapod", "belt_picker"])
 def test_3_every_line_of_a_step_can_be_computed_over_lanes(name: str) -> None:
+    """CasADi 3.7 writes every zero of what stands for an argument that is left out, 3.8 one for all."""
     engine = Engine(load(name), compile=False)
-    lanes.in_lanes(engine.traced("plain step", single))
+    text = lanes.in_lanes(engine.traced("plain step", single))
+    assert text.count("casadi_zeros[") == ("casadi_zeros;" in text) == (name != "belt_picker")
 
 
 def test_5_largest_and_smallest_are_written_out(code: str) -> None:
