@@ -62,7 +62,7 @@ demo: $(VENV)/demo.stamp
 	@$(RUN) -m cutjoint.examples.demo demo
 
 test: $(VENV)/test.stamp
-	@echo "== running the tests (11 minutes on two processors; 'make test PYTEST_OPTIONS=-x' stops at the first failure)"
+	@echo "== running the tests (10 minutes on two processors; 'make test PYTEST_OPTIONS=-x' stops at the first failure)"
 	@$(RUN) -m pytest $(THREE) -q --remember-failures $(PYTEST_OPTIONS)
 
 again: $(VENV)/test.stamp
