@@ -35,7 +35,7 @@ def test_caches_stay_in_the_clone(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_programs_that_tests_start_find_bytecode() -> None:
-    """Where the variable was set, each of them compiled all that it imports: a third of a second, every time."""
+    """Where the variable was set, each of them compiled all that it imports anew."""
     rule = "include Makefile\ntry:\n\t@$(RUN) -c 'import sys; print(sys.dont_write_bytecode)'\n"
     words = ["make", "-s", "-f", "-", "try", f"BIN={Path(sys.executable).parent}"]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
