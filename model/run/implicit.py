@@ -33,7 +33,6 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from ..base.errors import SimulationError
-from ..base.slices import consecutive_slices
 from ..base.thresholds import MOST_SUBSTEPS, REGULARIZATION, SWEEPS
 from ..equations.lu import LU, factorize_lu, solve_lu
 from ..equations.motion_drives import acceleration_drives, motion_places
@@ -141,11 +140,11 @@ def _stages(eq: Equations) -> tuple[ca.Function, ca.Function]:
     numbers = known.numbers()
     system = ca.Function("system", [eq.q, eq.v, eq.z, eq.u, eq.p, g], [numbers])
     nz = eq.tree.nz
-    parts = consecutive_slices((nv, nv, nz, 1))  # of d, v, z and the work
-    given, r = ca.SX.sym("known", numbers.numel()), ca.SX.sym("r", parts[-1].stop)
+    ends = [0, *accumulate((nv, nv, nz, 1))]
+    given, r = ca.SX.sym("known", numbers.numel()), ca.SX.sym("r", ends[-1])
     use = known.of(given)
     G, G1, Ev, cv, EdD, cdD, D, mu, power, EzP, P, fd, fv = use.parts
-    r_d, r_v, r_z, r_w = (r[at] for at in parts)
+    r_d, r_v, r_z, r_w = ca.vertsplit(r, ends)  # a part may be empty
     rho = r_d + g * r_v
     right = -(Ev @ r_v) - EdD @ rho
     right = right - EzP @ r_z if nz else right
