@@ -274,7 +274,9 @@ def test_a_lifecycle_manager_configures_activates_and_deactivates_it() -> None:
         process.says("waits to be configured")
         change = client.node.create_client(ChangeState, "cutjoint/change_state")
         ask = client.node.create_client(GetState, "cutjoint/get_state")
-        client.until(lambda: change.service_is_ready() and ask.service_is_ready(), "lifecycle services")
+        impossible = Transition(id=Transition.TRANSITION_ACTIVATE)
+        assert client.first_answer(ask, GetState.Request()).current_state.label == "unconfigured"
+        assert not client.first_answer(change, ChangeState.Request(transition=impossible)).success
 
         def call(service: Any, request: Any) -> Any:
             future = service.call_async(request)
@@ -290,7 +292,6 @@ def test_a_lifecycle_manager_configures_activates_and_deactivates_it() -> None:
             asked = Transition(id=transition)
             assert not call(change, ChangeState.Request(transition=asked)).success
 
-        refused(Transition.TRANSITION_ACTIVATE)
         refused(Transition.TRANSITION_CLEANUP)
         process.says("is not possible while it is unconfigured")
         assert to(Transition.TRANSITION_CONFIGURE) == "inactive"

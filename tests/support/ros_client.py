@@ -26,6 +26,7 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray  # noqa: E402
 from std_srvs.srv import SetBool, Trigger  # noqa: E402
 
+AGAIN = 2.0  # seconds after which a request is made again
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _count = 0
 
@@ -131,6 +132,20 @@ class Client:
         self.until(future.done, f"answer of {name}")
         self.node.destroy_client(client)
         return future.result()
+
+    def first_answer(self, client: Any, request: Any) -> Any:
+        """Of a service just found, to what changes nothing: who answers may not know its asker yet."""
+        asked, sent = list[Any](), 0.0
+
+        def answered() -> Any:
+            nonlocal sent
+            if time.monotonic() > sent + AGAIN:
+                asked.append(client.call_async(request))
+                sent = time.monotonic()
+            return next((future for future in asked if future.done()), None)
+
+        self.until(client.service_is_ready, "the service")
+        return self.until(answered, "an answer").result()
 
     def latched(self, kind: Any, topic: str) -> Any:
         got: list[Any] = []
